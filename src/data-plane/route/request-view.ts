@@ -1,0 +1,37 @@
+/**
+ * A request as matchers, placeholders and handlers see it. The exchange implements it; `explain`
+ * makes one from its arguments.
+ */
+import type { IpAddress } from '../../shared/net/ip.ts';
+import type { Head } from '../http1/head.ts';
+
+export interface RequestView {
+  readonly head: Head;
+  /** May be changed by `rewrite`. */
+  method: string;
+  /** Origin-form target as it will go upstream; changed by `rewrite`, `uri`, `handle_path`. */
+  target: string;
+  /** Host of the request, lower case, without port; '' when it has none. */
+  readonly host: string;
+  /** Host as received, port included. */
+  readonly hostport: string;
+  readonly scheme: 'http' | 'https';
+  /** TCP peer, or the source of a PROXY header. */
+  readonly peer: IpAddress | null;
+  readonly peerPort: number;
+  /** Address and port the connection came in on. */
+  readonly localAddress: string;
+  readonly localPort: number;
+  /** Derived client address (DESIGN 4.1). */
+  readonly client: IpAddress | null;
+  /** The peer is one of the server's trusted proxies. */
+  readonly trusted: boolean;
+  /** Set by the `vars` handler. */
+  readonly vars: Map<string, string>;
+  /** Values that only the exchange knows: `http.reverse_proxy.upstream.hostport`, `http.reverse_proxy.affinity`, … undefined = unknown name. */
+  proxyValue(name: string): string | undefined;
+  /** Wall-clock milliseconds. */
+  readonly wallMs: number;
+  /** A random UUID, the same for the whole request; made on first use. */
+  uuid(): string;
+}

@@ -1,0 +1,70 @@
+/**
+ * The typed union of what control plane and workers say to each other. Facts and decisions that
+ * change per request go through the state table instead.
+ */
+import type { Server, Socket } from 'node:net';
+import type { MessagePort } from 'node:worker_threads';
+import type { LogFields, LogLevel } from './log.ts';
+import type { MemberRows, PlanManifest, PoolRows, Section, SectionHash } from './plan/types.ts';
+import type { TableChunk } from './state-table/table.ts';
+
+/** `workerData` of a data-plane worker. */
+export interface WorkerInit {
+  readonly lane: number;
+  readonly name: string;
+  readonly chunks: readonly TableChunk[];
+  readonly debug: boolean;
+}
+
+/** Control plane → worker. */
+export type ControlMessage =
+  | { readonly type: 'table'; readonly chunk: TableChunk }
+  /** `rows` is null for a site section. Answered by `section-staged` or `stage-failed`. */
+  | { readonly type: 'section'; readonly section: Section; readonly rows: PoolRows | null }
+  /** Compile the generation; answered by `staged` or `stage-failed`. */
+  | { readonly type: 'stage'; readonly manifest: PlanManifest }
+  /** Put it in force; answered by `committed`. */
+  | { readonly type: 'commit'; readonly generation: number }
+  /** Forget it and every section only it named. */
+  | { readonly type: 'rollback'; readonly generation: number }
+  /** A name resolved to other addresses. */
+  | { readonly type: 'endpoints'; readonly pool: SectionHash; readonly member: number; readonly rows: MemberRows }
+  /** A listening server, transferred. `key` is the listener's. */
+  | { readonly type: 'listen'; readonly key: string; readonly server: Server }
+  /** Accept mode `shared`: accepted sockets arrive on this port as `AcceptedMessage`. */
+  | { readonly type: 'acceptor'; readonly port: MessagePort }
+  /** Give the listening server of `key` back; answered by `server`. */
+  | { readonly type: 'give-back'; readonly key: string }
+  /** A slot nobody names any more: close its idle connections. */
+  | { readonly type: 'forget-slots'; readonly slots: readonly number[] }
+  /** The drain deadline of these slots passed: end their exchanges and tunnels. */
+  | { readonly type: 'cut-slots'; readonly slots: readonly number[] }
+  /** Finish what runs, take nothing new; the rest is reset after `graceMs`. Answered by `drained`. */
+  | { readonly type: 'drain'; readonly graceMs: number }
+  /** Reset every connection and end the thread now. */
+  | { readonly type: 'die' };
+
+/** Worker → control plane. */
+export type WorkerMessage =
+  | { readonly type: 'ready' }
+  | { readonly type: 'section-staged'; readonly hash: SectionHash }
+  | { readonly type: 'staged'; readonly generation: number }
+  | { readonly type: 'stage-failed'; readonly message: string }
+  | { readonly type: 'committed'; readonly generation: number }
+  /** The last exchange of an old generation ended here. */
+  | { readonly type: 'generation-idle'; readonly generation: number }
+  | { readonly type: 'server'; readonly key: string; readonly server: Server | null }
+  /** A dial failed: the name of this address may have changed. */
+  | { readonly type: 'dial-failed'; readonly slot: number }
+  | { readonly type: 'log'; readonly level: LogLevel; readonly message: string; readonly fields: LogFields }
+  /** Whole access lines, each with its newline. */
+  | { readonly type: 'access'; readonly lines: string }
+  | { readonly type: 'drained'; readonly reset: number }
+  /** Sent as the last act of a worker that threw. */
+  | { readonly type: 'crashed'; readonly message: string; readonly stack: string };
+
+/** Acceptor → worker, with the socket transferred. */
+export interface AcceptedMessage {
+  readonly key: string;
+  readonly socket: Socket;
+}

@@ -1,0 +1,124 @@
+/**
+ * Where every word of the state table stands. The only file that knows offsets.
+ *
+ * The table is a set of fixed-size SharedArrayBuffers, added in chunks (a growable buffer costs 40
+ * times more per access). Each chunk holds CHUNK_ROWS rows of one kind: first the Int32 words of all
+ * rows, then the Float64 words of all rows. See README.md for who writes what.
+ */
+export const CHUNK_BITS = 8;
+export const CHUNK_ROWS: number = 1 << CHUNK_BITS;
+export const CHUNK_MASK: number = CHUNK_ROWS - 1;
+
+/** Kinds of rows. `facts` and `server` exist once per lane (worker); the others once. */
+export type RowKind = 'lane' | 'facts' | 'server' | 'slot' | 'check' | 'member' | 'pool';
+
+export interface RowShape {
+  /** Int32 words a row. Even, so that the doubles behind them stay aligned. */
+  readonly ints: number;
+  /** Float64 words a row. */
+  readonly doubles: number;
+}
+
+export const SHAPES: Readonly<Record<RowKind, RowShape>> = {
+  lane: { ints: 16, doubles: 0 },
+  facts: { ints: 4, doubles: 24 },
+  server: { ints: 4, doubles: 48 },
+  slot: { ints: 4, doubles: 1 },
+  check: { ints: 4, doubles: 0 },
+  member: { ints: 8, doubles: 0 },
+  pool: { ints: 16, doubles: 0 },
+};
+
+/** lane: one row a worker. A row is a cache line of its own. */
+export const LANE_HEARTBEAT = 0;
+export const LANE_CONNECTIONS = 1;
+export const LANE_EXCHANGES = 2;
+export const LANE_TUNNELS = 3;
+
+/** facts, Int32 under Atomics: exchanges and tunnels now running on the slot. */
+export const FACT_IN_FLIGHT = 0;
+/** facts, Int32: open upstream connections, idle ones included. */
+export const FACT_CONNECTIONS = 1;
+
+/** facts, Float64 totals, one writer (the lane's worker). */
+export const FACT_REQUESTS = 0;
+/** Five words: responses of class 1xx … 5xx. */
+export const FACT_RESPONSES = 1;
+export const FACT_DIAL_FAILURES = 6;
+export const FACT_BROKEN = 7;
+export const FACT_INVALID_RESPONSES = 8;
+export const FACT_TIMEOUTS = 9;
+export const FACT_RETRIES = 10;
+export const FACT_DIALS = 11;
+export const FACT_REUSES = 12;
+export const FACT_BYTES_SENT = 13;
+export const FACT_BYTES_RECEIVED = 14;
+/** Affinity outcomes of exchanges served by the slot. */
+export const FACT_AFFINITY_HIT = 15;
+export const FACT_AFFINITY_NEW = 16;
+export const FACT_AFFINITY_MOVED = 17;
+
+/** server, Float64 totals, one writer. Five words: responses of class 1xx … 5xx. */
+export const SERVER_RESPONSES = 0;
+export const SERVER_ABORTED = 5;
+export const SERVER_BAD_REQUESTS = 6;
+export const SERVER_LIMIT_HITS = 7;
+export const SERVER_CONNECTIONS_ACCEPTED = 8;
+export const SERVER_BYTES_IN = 9;
+export const SERVER_BYTES_OUT = 10;
+export const SERVER_NO_UPSTREAM = 11;
+export const SERVER_TIMEOUTS = 12;
+export const SERVER_DURATION_SUM = 13;
+export const SERVER_DURATION_COUNT = 14;
+/** DURATION_BUCKETS.length + 1 words: requests per latency bucket (not cumulative), the last is +Inf. */
+export const SERVER_DURATION_BUCKETS = 16;
+/** Upper bounds in seconds, Caddy's. */
+export const DURATION_BUCKETS: readonly number[] = [
+  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+];
+/** server, Int32 under Atomics: exchanges now running. */
+export const SERVER_IN_FLIGHT = 0;
+
+/** slot, written by the control plane. */
+export const SLOT_ADMIN = 0;
+/** slot, Float64: wall-clock milliseconds of the drain deadline, 0 = none. */
+export const SLOT_DRAIN_DEADLINE = 0;
+
+/** Values of SLOT_ADMIN. */
+export const ADMIN_READY = 0;
+export const ADMIN_DRAIN = 1;
+export const ADMIN_MAINT = 2;
+
+/** check, written by the control plane. */
+export const CHECK_VERDICT = 0;
+export const CHECK_REASON = 1;
+
+/** Values of CHECK_VERDICT. A fresh row is UP: affinity must survive a restart. */
+export const VERDICT_UP = 0;
+export const VERDICT_DOWN = 1;
+/** Added by a reload and not proven yet. */
+export const VERDICT_INITIAL = 2;
+
+/** member, written by the control plane (passive failures are added by workers). */
+export const MEMBER_STATE = 0;
+export const MEMBER_WEIGHT = 1;
+export const MEMBER_PASSIVE_FAILS = 2;
+
+/**
+ * Values of MEMBER_STATE. The control plane has folded in checks, names, admin state, weight, the
+ * `initial` rule and best effort; a pick compares with MEMBER_ELIGIBLE and nothing else.
+ */
+export const MEMBER_DOWN = 0;
+export const MEMBER_ELIGIBLE = 1;
+/** Not proven yet and others are eligible: a passing reason, an affinity cookie stays. */
+export const MEMBER_INITIAL = 2;
+/** Operator's drain: no new clients, a valid cookie still goes there. */
+export const MEMBER_DRAIN = 3;
+export const MEMBER_MAINT = 4;
+
+/** pool. */
+export const POOL_CURSOR = 0;
+/** Bumped by the control plane after each change of a member word of the pool. */
+export const POOL_EPOCH = 1;
+/** 1 while all members are down and the pool tries them all. */
+export const POOL_BEST_EFFORT = 2;
