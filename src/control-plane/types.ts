@@ -1,0 +1,153 @@
+/** What the control plane shows to the admin API, the CLI and the library. */
+import type { ConfigWarning } from './compile/compiled.ts';
+
+export type AdminState = 'ready' | 'drain' | 'maint';
+
+/** A config that was read, adapted and validated, ready to be loaded. */
+export interface LoadRequest {
+  /** Caddyfile text or JSON text. */
+  readonly text: string;
+  readonly adapter: 'caddyfile' | 'json';
+  /** Name shown in errors; imports are relative to its folder. */
+  readonly filename: string;
+  /** Load even when the config is byte-identical to the one in force. */
+  readonly force?: boolean;
+}
+
+export interface LoadResult {
+  readonly generation: number;
+  /** The config was identical and nothing was done. */
+  readonly unchanged: boolean;
+  readonly warnings: readonly ConfigWarning[];
+}
+
+/** One finished probe. */
+export interface CheckResult {
+  /** Wall-clock milliseconds at the end of the probe. */
+  readonly at: number;
+  readonly outcome: 'pass' | 'fail' | 'neutral';
+  /** A reason word of `health/reasons.ts`, '' for a pass. */
+  readonly reason: string;
+  /** One sentence: what was seen. */
+  readonly detail: string;
+  readonly roundTripMs: number;
+  readonly localAddress: string;
+  /** HTTP status, 0 when none came. */
+  readonly status: number;
+  /** First 256 bytes of a failing body, ''. */
+  readonly body: string;
+}
+
+export interface CheckStatus {
+  /** Human name of the check: `http GET /healthz every 10s`. */
+  readonly name: string;
+  readonly verdict: 'up' | 'down' | 'initial';
+  /** Reason of the last failure, cause and remedy in words. */
+  readonly reason: string;
+  readonly cause: string;
+  readonly remedy: string;
+  readonly consecutivePasses: number;
+  readonly consecutiveFails: number;
+  readonly results: readonly CheckResult[];
+}
+
+export interface EndpointStatus {
+  /** `ip:port` */
+  readonly address: string;
+  readonly adminState: AdminState;
+  /** Wall-clock milliseconds, 0 = none. */
+  readonly drainDeadline: number;
+  readonly inFlight: number;
+  readonly requestsTotal: number;
+  readonly failuresTotal: number;
+  readonly checks: readonly CheckStatus[];
+}
+
+/** One upstream in one pool. */
+export interface UpstreamStatus {
+  readonly layer: 'http';
+  /** Configured text. */
+  readonly upstream: string;
+  /** Short hash of the pool and its policy. */
+  readonly pool: string;
+  readonly policy: string;
+  readonly position: number;
+  readonly poolSize: number;
+  readonly weight: number;
+  readonly state: 'up' | 'down' | 'initial' | 'drain' | 'maint';
+  /** Why it is not up: one sentence; ''. */
+  readonly why: string;
+  readonly bestEffort: boolean;
+  readonly inFlight: number;
+  readonly endpoints: readonly EndpointStatus[];
+}
+
+export interface UpstreamPatch {
+  readonly adminState?: AdminState;
+  readonly weight?: number;
+  /** With `drain`: milliseconds until running work is cut; absent = it runs to its own end. */
+  readonly drainMs?: number;
+}
+
+/** Things that happened, for logs, the library and (later) `GET /events`. */
+export interface ControlEvent {
+  readonly at: number;
+  readonly type:
+    | 'reload'
+    | 'reload-failed'
+    | 'server-up'
+    | 'server-down'
+    | 'best-effort-entered'
+    | 'best-effort-left'
+    | 'admin-state'
+    | 'name-changed'
+    | 'name-failed'
+    | 'worker-started'
+    | 'worker-crashed'
+    | 'worker-hung'
+    | 'worker-stopped';
+  readonly message: string;
+  readonly fields: Readonly<Record<string, string | number | boolean>>;
+}
+
+export interface WorkerStatus {
+  readonly name: string;
+  readonly lane: number;
+  readonly state: 'starting' | 'serving' | 'retiring' | 'restarting';
+  readonly connections: number;
+  readonly exchanges: number;
+  readonly tunnels: number;
+  readonly generation: number;
+}
+
+export interface ReloadStatus {
+  readonly generation: number;
+  readonly lastSuccessful: boolean;
+  /** Wall-clock seconds of the last success. */
+  readonly lastSuccessSeconds: number;
+  readonly total: number;
+  readonly failures: number;
+}
+
+/** The control plane as its callers know it. `control-plane.ts` implements it. */
+export interface ControlPlane {
+  /** Compiles, stages, binds, commits. Rejects with a `ConfigError` (or bind error) and leaves the old plan serving. */
+  load(request: LoadRequest): Promise<LoadResult>;
+  /** The adapted JSON config in force, secrets as configured; null before the first load. */
+  config(): unknown;
+  upstreams(): readonly UpstreamStatus[];
+  /** `address` is an `ip:port` of an endpoint or a configured upstream text; false when unknown. */
+  patchUpstream(address: string, patch: UpstreamPatch): boolean;
+  workers(): readonly WorkerStatus[];
+  workerRestarts(): { readonly crashes: number; readonly hangs: number };
+  reloads(): ReloadStatus;
+  /** Listen addresses in force, port 0 resolved: key → `{host, port}`. */
+  addresses(): ReadonlyMap<string, { readonly host: string; readonly port: number }>;
+  /** Not ready: why. Empty = ready. */
+  degraded(): readonly string[];
+  onEvent(listener: (event: ControlEvent) => void): () => void;
+  /** Replaces one worker without losing a connection. */
+  retireWorker(lane: number): Promise<void>;
+  /** Drains and stops everything; whatever still runs after `graceMs` (default: the config's) is reset. */
+  stop(graceMs?: number): Promise<void>;
+}
