@@ -66,7 +66,7 @@ export class Head {
   reasonEnd = 0;
 
   /** BODY_* */
-  body = BODY_NONE;
+  body: number = BODY_NONE;
   /** With BODY_LENGTH. For a response to HEAD and for 304: the announced length (body is BODY_NONE), −1 = none. */
   contentLength = -1;
   /** The connection may carry another message after this one, as far as the peer is concerned. */
