@@ -1,5 +1,6 @@
 /** What the control plane shows to the admin API, the CLI and the library. */
-import type { ConfigWarning } from './compile/compiled.ts';
+import type { StateTable } from '../shared/state-table/table.ts';
+import type { CompiledConfig, ConfigWarning } from './compile/compiled.ts';
 
 export type AdminState = 'ready' | 'drain' | 'maint';
 
@@ -78,6 +79,8 @@ export interface UpstreamStatus {
   /** Why it is not up: one sentence; ''. */
   readonly why: string;
   readonly bestEffort: boolean;
+  /** Passive failures remembered now; absent = the pool has no passive checks. */
+  readonly passiveFails?: number;
   readonly inFlight: number;
   readonly endpoints: readonly EndpointStatus[];
 }
@@ -135,6 +138,14 @@ export interface ControlPlane {
   load(request: LoadRequest): Promise<LoadResult>;
   /** The adapted JSON config in force, secrets as configured; null before the first load. */
   config(): unknown;
+  /** What that config compiled to; null before the first load. */
+  compiled(): CompiledConfig | null;
+  /** Read by metrics; only this control plane writes it. */
+  readonly table: StateTable;
+  /** Server name → its row in the table, for the generation in force. */
+  serverRows(): ReadonlyMap<string, number>;
+  /** `ip:port` → its slot, for every endpoint of the generation in force. */
+  slotRows(): ReadonlyMap<string, number>;
   upstreams(): readonly UpstreamStatus[];
   /** `address` is an `ip:port` of an endpoint or a configured upstream text; false when unknown. */
   patchUpstream(address: string, patch: UpstreamPatch): boolean;
@@ -146,6 +157,8 @@ export interface ControlPlane {
   /** Not ready: why. Empty = ready. */
   degraded(): readonly string[];
   onEvent(listener: (event: ControlEvent) => void): () => void;
+  /** Records an exception nobody caught: logged, counted, and `degraded()` says so. Serving goes on. */
+  noteFault(error: unknown): void;
   /** Replaces one worker without losing a connection. */
   retireWorker(lane: number): Promise<void>;
   /** Drains and stops everything; whatever still runs after `graceMs` (default: the config's) is reset. */

@@ -33,6 +33,8 @@ export type ControlMessage =
   | { readonly type: 'listen'; readonly key: string; readonly server: Server }
   /** Accept mode `shared`: accepted sockets arrive on this port as `AcceptedMessage`. */
   | { readonly type: 'acceptor'; readonly port: MessagePort }
+  /** A socket accepted by another thread, transferred. */
+  | { readonly type: 'accepted'; readonly key: string; readonly socket: Socket }
   /** Give the listening server of `key` back; answered by `server`. */
   | { readonly type: 'give-back'; readonly key: string }
   /** A slot nobody names any more: close its idle connections. */
@@ -54,6 +56,8 @@ export type WorkerMessage =
   /** The last exchange of an old generation ended here. */
   | { readonly type: 'generation-idle'; readonly generation: number }
   | { readonly type: 'server'; readonly key: string; readonly server: Server | null }
+  /** An accepted socket that this thread can no longer serve, transferred. */
+  | { readonly type: 'orphan'; readonly key: string; readonly socket: Socket }
   /** A dial failed: the name of this address may have changed. */
   | { readonly type: 'dial-failed'; readonly slot: number }
   | { readonly type: 'log'; readonly level: LogLevel; readonly message: string; readonly fields: LogFields }
@@ -68,3 +72,29 @@ export interface AcceptedMessage {
   readonly key: string;
   readonly socket: Socket;
 }
+
+/** `workerData` of the acceptor thread. */
+export interface AcceptorInit {
+  readonly name: string;
+  /** The chunks of the lane rows. */
+  readonly chunks: readonly TableChunk[];
+}
+
+/** Control plane → acceptor. */
+export type AcceptorControl =
+  | { readonly type: 'listen'; readonly key: string; readonly server: Server }
+  | { readonly type: 'give-back'; readonly key: string }
+  /** A worker that takes sockets on `port`. */
+  | { readonly type: 'join'; readonly lane: number; readonly port: MessagePort }
+  /** Send this worker nothing more; answered by `left`. */
+  | { readonly type: 'leave'; readonly lane: number }
+  | { readonly type: 'die' };
+
+/** Acceptor → control plane. */
+export type AcceptorReply =
+  | { readonly type: 'ready' }
+  | { readonly type: 'server'; readonly key: string; readonly server: Server | null }
+  | { readonly type: 'left'; readonly lane: number }
+  | { readonly type: 'warning'; readonly message: string }
+  | { readonly type: 'orphan'; readonly key: string; readonly socket: Socket }
+  | { readonly type: 'crashed'; readonly message: string; readonly stack: string };

@@ -45,6 +45,11 @@ export class Head {
   /** First field line of each FIELD_* kind, −1 when absent. */
   readonly first: Int16Array = new Int16Array(FIELD_KINDS).fill(-1);
 
+  /** Bit `1 << FIELD_*` is set when that kind has more than one line. */
+  repeated = 0;
+  /** ERROR_* of the last parse, 0 when the head was accepted: says more than the status that is answered. */
+  fault = 0;
+
   /** Where the first field line begins in `text`. */
   fieldsStart = 0;
   /** 10 or 11. */

@@ -34,6 +34,9 @@ export const LANE_HEARTBEAT = 0;
 export const LANE_CONNECTIONS = 1;
 export const LANE_EXCHANGES = 2;
 export const LANE_TUNNELS = 3;
+/** Sockets the acceptor sent to the worker (written by the acceptor), and those that arrived (by the worker). */
+export const LANE_HANDED = 4;
+export const LANE_TAKEN = 5;
 
 /** facts, Int32 under Atomics: exchanges and tunnels now running on the slot. */
 export const FACT_IN_FLIGHT = 0;

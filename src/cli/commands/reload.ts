@@ -1,0 +1,57 @@
+import type { Command } from 'commander';
+import { adaptConfig } from '../../control-plane/admin/adapt-config.ts';
+import type { ConfigWarning } from '../../control-plane/compile/compiled.ts';
+import { readConfig } from '../../control-plane/config/from-json.ts';
+import { DEFAULT_ADMIN_ADDRESS, postAdmin } from '../admin-client.ts';
+import { readConfigFile, type ConfigOptions } from '../config-file.ts';
+import { CliError } from '../failure.ts';
+import { printWarnings, type Terminal } from '../output.ts';
+import { addConfigOptions } from '../shared-options.ts';
+
+interface ReloadOptions extends ConfigOptions {
+  readonly address?: string;
+  readonly force?: boolean;
+}
+
+/**
+ * `reload [--config F] [--address A]`: puts a config in force in a running balancer. The file is
+ * adapted here, so that imports and environment are those of this shell.
+ */
+export function addReloadCommand(program: Command, terminal: Terminal): void {
+  addConfigOptions(program.command('reload'))
+    .description('put a config in force in a running balancer')
+    .option('--address <host:port>', "admin address of the running balancer (default: the config's, or localhost:2019)")
+    .option('--force', 'load it even when nothing changed')
+    .action(async (options: ReloadOptions) => {
+      const { config, warnings, positions } = adaptConfig(await readConfigFile(options), terminal.env);
+      // Faults are told here, where their line in the file is known.
+      readConfig(config, positions);
+      const reply = await postAdmin(options.address ?? adminAddressOf(config), '/load', JSON.stringify(config), {
+        'Content-Type': 'application/json',
+        ...(options.force === true ? { 'Cache-Control': 'must-revalidate' } : {}),
+      });
+      printWarnings(terminal, [...warnings, ...warningsOf(reply)]);
+      terminal.stdout.write('reloaded\n');
+    });
+}
+
+/** `admin.listen` of the config: the balancer that runs an older one listens there too, most likely. */
+function adminAddressOf(config: unknown): string {
+  const admin = fieldOf(config, 'admin');
+  if (fieldOf(admin, 'disabled') === true) {
+    throw new CliError('the config turns the admin API off: name the address of the running one with --address');
+  }
+  const listen = fieldOf(admin, 'listen');
+  if (typeof listen !== 'string' || listen === '') return DEFAULT_ADMIN_ADDRESS;
+  const address = listen.replace(/^tcp\//, '');
+  return address.startsWith(':') ? `localhost${address}` : address.replace(/^(0\.0\.0\.0|\[::\]):/, 'localhost:');
+}
+
+function warningsOf(reply: string): readonly ConfigWarning[] {
+  const json: { warnings?: readonly ConfigWarning[] } = JSON.parse(reply);
+  return json.warnings ?? [];
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Object.entries(value).find(([key]) => key === name)?.[1] : undefined;
+}

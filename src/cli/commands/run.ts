@@ -1,0 +1,50 @@
+import type { Command } from 'commander';
+import type { LoadRequest } from '../../control-plane/types.ts';
+import { readConfigFile, type ConfigOptions } from '../config-file.ts';
+import { CliError } from '../failure.ts';
+import { printWarnings, type Terminal } from '../output.ts';
+import { runBalancer } from '../run-balancer.ts';
+import { addConfigOptions } from '../shared-options.ts';
+import { watchFile } from '../watch.ts';
+
+interface RunOptions extends ConfigOptions {
+  readonly workers?: string;
+  readonly watch?: boolean;
+}
+
+/** More threads than any machine has cores. */
+const MAX_WORKERS = 512;
+
+/** `run [--config F] [--adapter A] [--workers N] [--watch]`: serves until SIGTERM, SIGINT or `stop`. */
+export function addRunCommand(program: Command, terminal: Terminal): void {
+  addConfigOptions(program.command('run'))
+    .description('run the balancer in this terminal')
+    .option('--workers <n>', 'worker threads (default: one per core)')
+    .option('--watch', 'reload when the config file changes')
+    .action(async (options: RunOptions) => {
+      const request = await readConfigFile(options);
+      const workers = options.workers === undefined ? undefined : readWorkers(options.workers);
+      await runBalancer(request, terminal, {
+        ...(workers === undefined ? {} : { workers }),
+        started: (balancer, log) => {
+          if (options.watch !== true) return () => {};
+          return watchFile(request.filename, async () => {
+            try {
+              const fresh: LoadRequest = await readConfigFile(options);
+              const { warnings, unchanged } = await balancer.reload(fresh.text, fresh);
+              printWarnings(terminal, warnings);
+              if (!unchanged) log.info('config file changed: reloaded', { file: fresh.filename });
+            } catch (error) {
+              log.error('config file changed, but it was not loaded: the old config goes on', { error });
+            }
+          });
+        },
+      });
+    });
+}
+
+function readWorkers(text: string): number {
+  const count = /^\d+$/.test(text) ? Number(text) : 0;
+  if (count >= 1 && count <= MAX_WORKERS) return count;
+  throw new CliError(`--workers must be a whole number from 1 to ${MAX_WORKERS}, not '${text}'`, 2);
+}

@@ -1,0 +1,77 @@
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import type { Balancer } from '../balancer.ts';
+import { createRootLogger } from '../control-plane/logging/root-logger.ts';
+import type { LoadRequest } from '../control-plane/types.ts';
+import { createBalancer } from '../embed.ts';
+import type { Logger } from '../shared/log.ts';
+import { printWarnings, type Terminal } from './output.ts';
+import { onStopSignals } from './signals.ts';
+
+export interface RunSettings {
+  readonly workers?: number;
+  /** Called once it serves; returns what ends its work. */
+  readonly started: (balancer: Balancer, log: Logger) => () => void;
+}
+
+/** How long a second signal waits for connections to be reset. */
+const FORCED_END_MS = 500;
+
+/** Runs a balancer as this process: signals, uncaught exceptions, logs on stderr. Resolves when it ended. */
+export async function runBalancer(request: LoadRequest, terminal: Terminal, settings: RunSettings): Promise<void> {
+  const log = createRootLogger(terminal.stderr);
+  ignoreBrokenPipes(terminal);
+  const balancer = await createBalancer({
+    config: request.text,
+    adapter: request.adapter,
+    filename: request.filename,
+    dataDir: dataFolder(terminal.env),
+    env: terminal.env,
+    admin: true,
+    log,
+    onDebug: (on) => log.setDebug(on),
+    onWarnings: (warnings) => printWarnings(terminal, warnings),
+    ...(settings.workers === undefined ? {} : { workers: settings.workers }),
+  });
+  log.info('serving', { listeners: [...balancer.addresses().values()].map(({ host, port }) => `${host}:${port}`) });
+  const release = takeOverProcess(balancer, log);
+  const finish = settings.started(balancer, log);
+  await balancer.stopped();
+  finish();
+  release();
+  log.info('stopped');
+}
+
+/** Signal and exception handlers belong to the process, so only the commands that own it install them. */
+function takeOverProcess(balancer: Balancer, log: Logger): () => void {
+  const releaseSignals = onStopSignals(
+    (signal) => {
+      log.info('finishing running work; a second signal ends it at once', { signal });
+      void balancer.drain();
+    },
+    () => {
+      log.warn('second signal: ending at once');
+      setTimeout(() => process.exit(1), FORCED_END_MS).unref();
+      void balancer.stop(0).finally(() => process.exit(1));
+    },
+  );
+  const noteFault = (error: unknown): void => balancer.noteFault(error);
+  process.on('uncaughtException', noteFault);
+  process.on('unhandledRejection', noteFault);
+  return () => {
+    releaseSignals();
+    process.off('uncaughtException', noteFault);
+    process.off('unhandledRejection', noteFault);
+  };
+}
+
+/** Whoever reads the logs may go away (`holdfast run | head`); that must not end the service. */
+function ignoreBrokenPipes({ stdout, stderr }: Terminal): void {
+  stdout.on('error', () => {});
+  stderr.on('error', () => {});
+}
+
+/** `$XDG_DATA_HOME/holdfast`, by default `~/.local/share/holdfast`. */
+function dataFolder(env: NodeJS.ProcessEnv): string {
+  return join(env['XDG_DATA_HOME'] || join(homedir(), '.local', 'share'), 'holdfast');
+}

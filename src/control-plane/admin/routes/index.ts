@@ -1,0 +1,25 @@
+import type { AdminContext } from '../context.ts';
+import type { Route } from '../exchange.ts';
+import { adaptRoute } from './adapt.ts';
+import { configRoute } from './config.ts';
+import { liveRoute, readyRoute } from './health.ts';
+import { loadRoute } from './load.ts';
+import { metricsRoute } from './metrics.ts';
+import { reverseProxyUpstreamsRoute } from './reverse-proxy-upstreams.ts';
+import { stopRoute } from './stop.ts';
+import { upstreamsRoute } from './upstreams.ts';
+
+/** Every route of the admin API. */
+export function createAdminRoutes(context: AdminContext): readonly Route[] {
+  return [
+    loadRoute(context),
+    configRoute(context),
+    adaptRoute(context),
+    stopRoute(context),
+    reverseProxyUpstreamsRoute(context),
+    upstreamsRoute(context),
+    liveRoute(),
+    readyRoute(context),
+    metricsRoute(context),
+  ];
+}

@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { parseDuration } from '../../config/schema/duration.ts';
+import type { CheckStatus, EndpointStatus, UpstreamPatch, UpstreamStatus } from '../../types.ts';
+import { parseJson, requireJson } from '../body.ts';
+import type { AdminContext } from '../context.ts';
+import { AdminError, jsonReply, type AdminReply, type AdminRequest, type Route } from '../exchange.ts';
+
+/**
+ * `GET /upstreams`: every upstream of every pool, with every verdict and its reason.
+ * `PATCH /upstreams/<address>`: admin state and weight; `<address>` is an `ip:port` or a configured text.
+ */
+export function upstreamsRoute(context: AdminContext): Route {
+  return {
+    path: '/upstreams',
+    subtree: true,
+    methods: {
+      GET: (request) => jsonReply(listUpstreams(context, request)),
+      PATCH: (request) => patchUpstream(context, request),
+    },
+  };
+}
+
+function addressOf(request: AdminRequest): string {
+  try {
+    return decodeURIComponent(request.rest.slice(1));
+  } catch (error) {
+    throw new AdminError(400, 'invalid percent-encoding in the address', { cause: error });
+  }
+}
+
+function listUpstreams({ plane }: AdminContext, request: AdminRequest): unknown {
+  const address = addressOf(request);
+  const all = plane.upstreams();
+  if (address === '') return all.map(showUpstream);
+  const found = all.filter((status) => isNamed(status, address));
+  if (found.length === 0) throw unknownAddress(address);
+  return found.map(showUpstream);
+}
+
+const PATCH_BODY = z.strictObject({
+  admin_state: z.enum(['ready', 'drain', 'maint']).optional(),
+  weight: z.int().min(0).max(65_535).optional(),
+  drain: z.string().optional(),
+});
+
+async function patchUpstream({ plane, log }: AdminContext, request: AdminRequest): Promise<AdminReply> {
+  requireJson(request.header('content-type'));
+  const address = addressOf(request);
+  if (address === '') throw new AdminError(400, 'no address: PATCH /upstreams/<address>');
+  const patch = readPatch(parseJson(await request.body()));
+  if (!plane.patchUpstream(address, patch)) throw unknownAddress(address);
+  log.info('upstream changed through the admin API', { address, ...patch });
+  return jsonReply(plane.upstreams().filter((status) => isNamed(status, address)).map(showUpstream));
+}
+
+function readPatch(json: unknown): UpstreamPatch {
+  const parsed = PATCH_BODY.safeParse(json);
+  if (!parsed.success) throw new AdminError(400, `invalid change: ${z.prettifyError(parsed.error)}`);
+  const { admin_state: adminState, weight, drain } = parsed.data;
+  if (adminState === undefined && weight === undefined) {
+    throw new AdminError(400, 'nothing to change: give "admin_state" (ready, drain, maint) or "weight"');
+  }
+  if (drain !== undefined && adminState !== 'drain') throw new AdminError(400, '"drain" needs "admin_state": "drain"');
+  return {
+    ...(adminState === undefined ? {} : { adminState }),
+    ...(weight === undefined ? {} : { weight }),
+    ...(drain === undefined ? {} : { drainMs: readDrain(drain) }),
+  };
+}
+
+function readDrain(text: string): number {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms < 0) throw new AdminError(400, `invalid "drain" ${JSON.stringify(text)}: give a duration such as "30s"`);
+  return ms;
+}
+
+function unknownAddress(address: string): AdminError {
+  return new AdminError(404, `no upstream ${JSON.stringify(address)} in the config: GET /upstreams lists them`);
+}
+
+function isNamed(status: UpstreamStatus, address: string): boolean {
+  return status.upstream === address || status.endpoints.some((endpoint) => endpoint.address === address);
+}
+
+function showUpstream(status: UpstreamStatus): Record<string, unknown> {
+  return {
+    layer: status.layer,
+    upstream: status.upstream,
+    pool: status.pool,
+    policy: status.policy,
+    position: status.position,
+    pool_size: status.poolSize,
+    weight: status.weight,
+    state: status.state,
+    why: status.why,
+    best_effort: status.bestEffort,
+    in_flight: status.inFlight,
+    endpoints: status.endpoints.map(showEndpoint),
+  };
+}
+
+function showEndpoint(endpoint: EndpointStatus): Record<string, unknown> {
+  return {
+    address: endpoint.address,
+    admin_state: endpoint.adminState,
+    drain_deadline: endpoint.drainDeadline === 0 ? null : new Date(endpoint.drainDeadline).toISOString(),
+    in_flight: endpoint.inFlight,
+    requests_total: endpoint.requestsTotal,
+    failures_total: endpoint.failuresTotal,
+    checks: endpoint.checks.map(showCheck),
+  };
+}
+
+function showCheck(check: CheckStatus): Record<string, unknown> {
+  return {
+    name: check.name,
+    verdict: check.verdict,
+    reason: check.reason,
+    cause: check.cause,
+    remedy: check.remedy,
+    consecutive_passes: check.consecutivePasses,
+    consecutive_fails: check.consecutiveFails,
+    results: check.results.map((result) => ({
+      at: new Date(result.at).toISOString(),
+      outcome: result.outcome,
+      reason: result.reason,
+      detail: result.detail,
+      round_trip_ms: result.roundTripMs,
+      local_address: result.localAddress,
+      status: result.status,
+      body: result.body,
+    })),
+  };
+}

@@ -1,0 +1,89 @@
+import type { ConfigPosition } from '../../shared/config-error.ts';
+import type { ConfigWarning } from '../compile/compiled.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+import { positionOf } from './syntax/failure.ts';
+import type { Statement } from './syntax/statement.ts';
+import type { Token } from './syntax/token.ts';
+
+/** Where objects of the config, and single fields of them, were written. */
+export class Origins {
+  readonly #objects = new WeakMap<object, ConfigPosition>();
+  readonly #fields = new WeakMap<object, Map<string, ConfigPosition>>();
+
+  /** Notes where `object` was written; the first note stands. */
+  mark<T extends object>(object: T, token: Token): T {
+    if (!this.#objects.has(object)) this.#objects.set(object, positionOf(token));
+    return object;
+  }
+
+  markField(object: object, key: string, token: Token): void {
+    const fields = this.#fields.get(object) ?? new Map<string, ConfigPosition>();
+    fields.set(key, positionOf(token));
+    this.#fields.set(object, fields);
+  }
+
+  of(object: object): ConfigPosition | undefined {
+    return this.#objects.get(object);
+  }
+
+  fieldsOf(object: object): ReadonlyMap<string, ConfigPosition> | undefined {
+    return this.#fields.get(object);
+  }
+}
+
+/** Sets a field and notes where it was written. */
+export function setField(object: JsonObject, key: string, value: JsonValue, token: Token, origins: Origins): void {
+  object[key] = value;
+  origins.markField(object, key, token);
+}
+
+/** What one adaptation carries through all its parts. */
+export interface Adaptation {
+  readonly origins: Origins;
+  readonly warnings: ConfigWarning[];
+  /** Directive names, first to run first. */
+  order: readonly string[];
+  /** Numbers of `groupN` and `logN` still free. Caddy's output depends on their order of use. */
+  nextGroup: number;
+  nextLog: number;
+  nextCertificate: number;
+}
+
+/** What a directive yields. */
+export type SiteValue =
+  | { readonly kind: 'route'; readonly directive: string; readonly route: JsonObject }
+  | { readonly kind: 'routes'; readonly directive: string; readonly routes: readonly JsonObject[] }
+  | { readonly kind: 'bind'; readonly addresses: readonly Token[] }
+  | { readonly kind: 'log'; readonly log: SiteLog }
+  | { readonly kind: 'errors'; readonly subroute: JsonObject }
+  | { readonly kind: 'tls'; readonly certificate: JsonObject; readonly policy: JsonObject };
+
+export interface SiteLog {
+  /** '' = the default logger. */
+  readonly name: string;
+  /** Null when nothing is configured beyond the name. */
+  readonly config: JsonObject | null;
+  /** Hosts it is for instead of the site's; empty = the site's. */
+  readonly hostnames: readonly string[];
+  readonly noHostname: boolean;
+}
+
+/** The place a directive stands in: a site, or a block such as `handle` inside it. */
+export interface SiteContext {
+  readonly adaptation: Adaptation;
+  /** Named matchers in reach, by name with its `@`. */
+  readonly matchers: ReadonlyMap<string, JsonObject>;
+  /** Parses the lines of a block as directives. */
+  readonly parseBlock: (statements: readonly Statement[], context: SiteContext) => readonly SiteValue[];
+  /** Named routes that `invoke` was seen to use, with the place of the first use. */
+  readonly invoked: Map<string, Token>;
+}
+
+export interface Directive {
+  readonly name: string;
+  parse(statement: Statement, context: SiteContext): readonly SiteValue[];
+}
+
+export function warn(adaptation: Adaptation, token: Token, directive: string, message: string): void {
+  adaptation.warnings.push({ file: token.file, line: token.line, directive, message });
+}

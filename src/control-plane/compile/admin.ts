@@ -1,0 +1,23 @@
+/** The admin endpoint. */
+import { isIP } from 'node:net';
+import type { AdminConfig } from '../config/schema/admin.ts';
+import type { Compilation } from './compilation.ts';
+import type { AdminSpec } from './compiled.ts';
+import { readSingleListener } from './listeners.ts';
+
+export function compileAdmin(run: Compilation, config: AdminConfig): AdminSpec {
+  const { host, port } = readSingleListener(run, 'admin.listen', config.listen);
+  if (!config.disabled && !isLoopback(host) && config.origins.length === 0) {
+    run.warn(
+      'admin',
+      'admin',
+      `the admin endpoint ${config.listen} can be reached from other machines and asks for no password: ` +
+        'whoever reaches it can replace the config. Listen on localhost:2019, or list the allowed origins',
+    );
+  }
+  return { enabled: !config.disabled, host, port, origins: config.origins, enforceOrigin: config.enforce_origin };
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}

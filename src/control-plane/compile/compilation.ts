@@ -1,0 +1,60 @@
+/** What one run of the compiler carries around: where things were written, and what it has made so far. */
+import type { ConfigPosition } from '../../shared/config-error.ts';
+import type { PoolSection, Section, SectionHash } from '../../shared/plan/types.ts';
+import { configErrorAt, findPosition } from '../config/positions.ts';
+import type { ConfigWarning, PoolSpec } from './compiled.ts';
+
+export interface CompileContext {
+  /** JSON path → where it was written; empty for a config that came as JSON. */
+  readonly positions: ReadonlyMap<string, ConfigPosition>;
+  /** Folder where generated secrets are kept, named in the warning about them. */
+  readonly dataDir?: string;
+  /** The secret kept under this key, made at the first call. */
+  readonly generatedSecret: (poolKey: string) => string;
+  readonly platform: NodeJS.Platform;
+}
+
+export class Compilation {
+  readonly context: CompileContext;
+  /** Global `resolvers`. */
+  readonly resolvers: readonly string[];
+  readonly warnings: ConfigWarning[] = [];
+  readonly sections: Map<SectionHash, Section> = new Map();
+  readonly pools: Map<SectionHash, PoolSpec> = new Map();
+  readonly #said: Set<string> = new Set();
+
+  constructor(context: CompileContext, resolvers: readonly string[]) {
+    this.context = context;
+    this.resolvers = resolvers;
+  }
+
+  /** Throws; `path` is the JSON path of what is wrong. */
+  fail(path: string, message: string): never {
+    throw configErrorAt(this.context.positions, path, message);
+  }
+
+  notYet(path: string, word: string): never {
+    return this.fail(path, `'${word}' is not supported yet`);
+  }
+
+  /** Without a position the message itself names the JSON path. A repeated warning is kept once. */
+  warn(path: string, directive: string, message: string): void {
+    const position = findPosition(this.context.positions, path);
+    const warning: ConfigWarning =
+      position === null
+        ? { file: '', line: 0, directive, message: `${message}, at ${path}` }
+        : { file: position.file, line: position.line, directive, message };
+    const key = JSON.stringify(warning);
+    if (!this.#said.has(key)) this.warnings.push(warning);
+    this.#said.add(key);
+  }
+
+  /** Two handlers with the same content share one pool: one rotation, one set of rows. */
+  addPool(spec: PoolSpec): PoolSection {
+    const known = this.pools.get(spec.hash);
+    if (known !== undefined) return known.section;
+    this.pools.set(spec.hash, spec);
+    this.sections.set(spec.hash, spec.section);
+    return spec.section;
+  }
+}

@@ -1,0 +1,93 @@
+/** From a validated config to what the two planes run. */
+import type { HttpServerOptions, SectionHash, SiteSection } from '../../shared/plan/types.ts';
+import { deepFreeze } from '../config/deep-freeze.ts';
+import type { Config } from '../config/schema/config.ts';
+import type { HttpAppConfig } from '../config/schema/http-app.ts';
+import type { HttpServerConfig } from '../config/schema/http-server.ts';
+import type { RouteConfig } from '../config/schema/routes.ts';
+import { compileAdmin } from './admin.ts';
+import { Compilation } from './compilation.ts';
+import type { CompileContext } from './compilation.ts';
+import type { CompiledConfig, ConfigWarning, ListenerSpec } from './compiled.ts';
+import { hashContent } from './content-hash.ts';
+import { refuseHttps } from './https-refusal.ts';
+import { compileListeners } from './listeners.ts';
+import { compileAccessLog, compileAccessOutput, compileDebug } from './logs.ts';
+import { compileRoute } from './routes.ts';
+
+export interface CompileResult {
+  readonly compiled: CompiledConfig;
+  readonly warnings: readonly ConfigWarning[];
+}
+
+/**
+ * Pure but for `context.generatedSecret`. Throws a ConfigError for what cannot be served, with the
+ * position of what is wrong. Equal configs give equal hashes.
+ */
+export function compileConfig(config: Config, context: CompileContext): CompileResult {
+  const app = config.apps.http;
+  const run = new Compilation(context, app.resolvers);
+  const listeners = new Map<string, ListenerSpec>();
+  const servers = Object.entries(app.servers).map(([name, server]) => compileServer(run, app, name, server, listeners));
+  const compiled: CompiledConfig = {
+    servers,
+    sections: run.sections,
+    pools: [...run.pools.values()],
+    listeners: [...listeners.values()],
+    admin: compileAdmin(run, config.admin),
+    gracePeriodMs: app.grace_period,
+    debug: compileDebug(config.logging),
+    accessOutput: compileAccessOutput(run, config.logging, app),
+  };
+  return deepFreeze({ compiled, warnings: run.warnings });
+}
+
+function compileServer(
+  run: Compilation,
+  app: HttpAppConfig,
+  name: string,
+  server: HttpServerConfig,
+  listeners: Map<string, ListenerSpec>,
+): CompiledConfig['servers'][number] {
+  const path = `apps.http.servers.${name}`;
+  if (server.listen.length === 0) run.fail(path, `server ${name} has no listen address`);
+  const own = compileListeners(run, `${path}.listen`, server.listen, server.accept);
+  for (const listener of own) {
+    if (listeners.has(listener.key)) run.fail(`${path}.listen`, `two servers or ports listen on ${listener.key}`);
+    listeners.set(listener.key, listener);
+  }
+  refuseHttps(run, path, app, server, own);
+  return {
+    name,
+    listeners: own.map((listener) => listener.key),
+    sites: server.routes.map((route, index) => compileSite(run, `${path}.routes.${index}`, route)),
+    options: compileOptions(server),
+  };
+}
+
+function compileSite(run: Compilation, path: string, config: RouteConfig): SectionHash {
+  const pools = new Set<SectionHash>();
+  const content: Omit<SiteSection, 'hash'> = {
+    kind: 'site',
+    route: compileRoute(run, path, config, pools),
+    pools: [...pools],
+  };
+  const hash = hashContent(content);
+  run.sections.set(hash, { hash, ...content });
+  return hash;
+}
+
+function compileOptions(server: HttpServerConfig): HttpServerOptions {
+  return {
+    trustedProxies: server.trusted_proxies?.ranges ?? [],
+    clientIpHeaders: server.client_ip_headers,
+    readHeaderTimeoutMs: server.read_header_timeout,
+    idleTimeoutMs: server.idle_timeout,
+    readBodyIdleTimeoutMs: server.read_idle_timeout,
+    writeIdleTimeoutMs: server.write_idle_timeout,
+    readBodyTimeoutMs: server.read_timeout,
+    writeTimeoutMs: server.write_timeout,
+    maxHeaderBytes: server.max_header_bytes,
+    accessLog: compileAccessLog(server.logs),
+  };
+}

@@ -1,0 +1,32 @@
+/** Pools with affinity that cannot do what affinity promises. */
+import type { PolicyPlan } from '../../shared/plan/types.ts';
+import type { HeaderOpsConfig } from '../config/schema/header-ops.ts';
+import type { Compilation } from './compilation.ts';
+
+/** `path` is the JSON path of the policy. */
+export function warnAffinity(run: Compilation, path: string, policy: PolicyPlan, size: number, checked: boolean): void {
+  if (policy.policy !== 'ip_hash' && policy.policy !== 'cookie') return;
+  if (size === 1) {
+    run.warn(path, 'lb_policy', `${policy.policy} has one upstream to choose from: every client goes there anyway`);
+  } else if (!checked) {
+    run.warn(
+      path,
+      'lb_policy',
+      `${policy.policy} without active health checks: that an upstream is dead is found out by failing connections, ` +
+        'for every request anew. Add health_uri',
+    );
+  }
+}
+
+/** `path` is the JSON path of the `reverse_proxy` handler. */
+export function warnSetCookie(run: Compilation, path: string, policy: PolicyPlan, response: HeaderOpsConfig): void {
+  if (policy.policy !== 'cookie') return;
+  const touched = [...Object.keys(response.set), ...response.delete];
+  if (!touched.some((name) => name.toLowerCase() === 'set-cookie')) return;
+  run.warn(
+    `${path}.headers.response`,
+    'header_down',
+    "header_down Set-Cookie deletes the upstream's own cookies and leaves the affinity cookie as it was: " +
+      `to change the attributes of ${policy.name}, use the options of lb_policy cookie (same_site, secure, path, …)`,
+  );
+}

@@ -1,0 +1,34 @@
+/** The whole config. */
+import { z } from 'zod';
+import { adminSchema } from './admin.ts';
+import type { AdminConfig } from './admin.ts';
+import { httpAppSchema } from './http-app.ts';
+import type { HttpAppConfig } from './http-app.ts';
+import { loggingSchema } from './logging.ts';
+import type { LoggingConfig } from './logging.ts';
+import { notYet, object, orDefaults } from './primitives.ts';
+
+/**
+ * A validated config with every default filled in. Names are those of the JSON; durations are
+ * milliseconds, sizes bytes; null stands for "not written" where that differs from a default.
+ */
+export interface Config {
+  readonly admin: AdminConfig;
+  readonly logging: LoggingConfig;
+  readonly apps: { readonly http: HttpAppConfig };
+}
+
+const apps = object({
+  http: orDefaults(httpAppSchema),
+  tls: notYet('apps.tls'),
+  layer4: notYet('layer4'),
+  pki: notYet('pki'),
+  events: notYet('events'),
+});
+
+export const configSchema: z.ZodType<Config> = object({
+  admin: orDefaults(adminSchema),
+  logging: orDefaults(loggingSchema),
+  apps: orDefaults(apps),
+  storage: notYet('storage'),
+});

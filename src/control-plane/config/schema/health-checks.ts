@@ -1,0 +1,91 @@
+/** `health_checks` of a `reverse_proxy`. */
+import { z } from 'zod';
+import { fieldMap } from './header-ops.ts';
+import { fieldValue, hasPlaceholder, method, re2Pattern } from './patterns.ts';
+import {
+  absent,
+  duration,
+  flag,
+  list,
+  NOT_YET,
+  notYet,
+  object,
+  oneOf,
+  orNull,
+  statusPattern,
+  text,
+  textLike,
+  wholeNumber,
+} from './primitives.ts';
+
+const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const MAX_BODY_BYTES = 64 * 1024 * 1024;
+
+export interface ActiveHealthConfig {
+  /** Path and query; null = not written. */
+  readonly uri: string | null;
+  readonly port: number | null;
+  /** `host:port` checked instead of every upstream's own. */
+  readonly upstream: string | null;
+  /** Milliseconds. */
+  readonly interval: number;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly method: string;
+  readonly body: string;
+  readonly headers: Readonly<Record<string, readonly string[]>>;
+  /** 0 = any 2xx. */
+  readonly expect_status: number;
+  readonly expect_body: string;
+  readonly follow_redirects: boolean;
+  readonly passes: number;
+  readonly fails: number;
+  /** Bytes, 0 = the default. */
+  readonly max_size: number;
+  readonly initial: 'up' | 'down' | null;
+}
+
+export interface HealthChecksConfig {
+  readonly active: ActiveHealthConfig | null;
+}
+
+function withoutPlaceholders(schema: z.ZodType<string>): z.ZodType<string> {
+  return schema.refine((value) => !hasPlaceholder(value), {
+    error: "'placeholders in health checks' is not supported yet",
+    params: { [NOT_YET]: true },
+  });
+}
+
+const active: z.ZodType<ActiveHealthConfig> = object({
+  uri: orNull(withoutPlaceholders(textLike(/^\/[\x21-\x7e]*$/, 'a path beginning with /, without spaces'))),
+  path: absent("'health_path' is not supported: write health_uri"),
+  port: orNull(wholeNumber(1, 65_535)),
+  upstream: orNull(text('host:port')),
+  interval: duration(10, DAY_MS).default(30_000),
+  timeout: duration(1, HOUR_MS).default(5000),
+  method: method().default('GET'),
+  body: withoutPlaceholders(text()).default(''),
+  headers: fieldMap(list(withoutPlaceholders(fieldValue()))).default({}),
+  expect_status: statusPattern().default(0),
+  expect_body: re2Pattern().default(''),
+  follow_redirects: flag().default(false),
+  passes: wholeNumber(1, 1000).default(1),
+  fails: wholeNumber(1, 1000).default(1),
+  max_size: wholeNumber(0, MAX_BODY_BYTES).default(0),
+  initial: orNull(oneOf(['up', 'down'])),
+});
+
+/** Refused option by option, so that the message names the word the operator wrote. */
+const passive = object({
+  fail_duration: notYet('fail_duration'),
+  max_fails: notYet('max_fails'),
+  unhealthy_status: notYet('unhealthy_status'),
+  unhealthy_latency: notYet('unhealthy_latency'),
+  unhealthy_request_count: notYet('unhealthy_request_count'),
+});
+
+export const healthChecksSchema: z.ZodType<HealthChecksConfig> = object({
+  active: orNull(active),
+  passive: passive.optional(),
+});

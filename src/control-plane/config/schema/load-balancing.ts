@@ -1,0 +1,27 @@
+/** `load_balancing`: selection and retries of a `reverse_proxy`. */
+import { z } from 'zod';
+import { duration, flag, notYet, object, orNull, wholeNumber } from './primitives.ts';
+import { selectionPolicySchema } from './selection-policy.ts';
+import type { SelectionPolicyConfig } from './selection-policy.ts';
+
+const HOUR_MS = 3_600_000;
+
+export interface LoadBalancingConfig {
+  readonly selection_policy: SelectionPolicyConfig;
+  /** null = not written (failover without options), 0 = off. */
+  readonly retries: number | null;
+  /** Milliseconds; 0 = not limited by this option. */
+  readonly try_duration: number;
+  /** Milliseconds. */
+  readonly try_interval: number;
+  readonly best_effort: boolean;
+}
+
+export const loadBalancingSchema: z.ZodType<LoadBalancingConfig> = object({
+  selection_policy: selectionPolicySchema.default({ policy: 'random' }),
+  retries: orNull(wholeNumber(0, 1000)),
+  try_duration: duration(0, HOUR_MS).default(0),
+  try_interval: duration(0, HOUR_MS).default(250),
+  best_effort: flag().default(false),
+  retry_match: notYet('lb_retry_match'),
+});

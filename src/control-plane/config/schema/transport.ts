@@ -1,0 +1,90 @@
+/** `transport`: how upstreams are spoken to. */
+import { z } from 'zod';
+import { moduleOf } from './module.ts';
+import { resolverAddress } from './patterns.ts';
+import { duration, flag, list, NOT_YET, notYet, object, only, orNull, text, wholeNumber } from './primitives.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+export interface TransportConfig {
+  readonly protocol: 'http';
+  /** Milliseconds. */
+  readonly dial_timeout: number;
+  /** Milliseconds, 0 = none. */
+  readonly response_header_timeout: number;
+  /** Bytes. */
+  readonly max_response_header_size: number;
+  readonly keep_alive: KeepAliveConfig;
+  readonly resolver: { readonly addresses: readonly string[] } | null;
+}
+
+export interface KeepAliveConfig {
+  readonly enabled: boolean;
+  /** Milliseconds. */
+  readonly idle_timeout: number;
+  readonly max_idle_conns_per_host: number;
+}
+
+export const DEFAULT_KEEP_ALIVE: KeepAliveConfig = Object.freeze({
+  enabled: true,
+  idle_timeout: 120_000,
+  max_idle_conns_per_host: 32,
+});
+
+const keepAlive: z.ZodType<KeepAliveConfig> = object({
+  enabled: flag().default(DEFAULT_KEEP_ALIVE.enabled),
+  idle_timeout: duration(1, DAY_MS).default(DEFAULT_KEEP_ALIVE.idle_timeout),
+  max_idle_conns_per_host: wholeNumber(1, 65_535).default(DEFAULT_KEEP_ALIVE.max_idle_conns_per_host),
+  max_idle_conns: notYet('keepalive_idle_conns'),
+  probe_interval: notYet('keepalive_interval'),
+});
+
+/** HTTP/2 needs TLS to an upstream, so a list that also has 1.1 means 1.1 on a plain connection. */
+const versions = list(text('a version such as 1.1')).superRefine((words, context) => {
+  const word = words.includes('1.1') ? words.find((entry) => entry !== '1.1' && entry !== '2') : 'versions without 1.1';
+  if (word === undefined) return;
+  context.addIssue({
+    code: 'custom',
+    message: `'${word === 'h2c' ? 'h2c upstreams' : word}' is not supported yet`,
+    params: { [NOT_YET]: true },
+  });
+});
+
+const networkProxy = moduleOf<{ from: 'none' }>({
+  key: 'from',
+  noun: 'network proxy',
+  modules: () => ({ none: object({ from: z.literal('none') }) }),
+  notYet: ['url'],
+});
+
+const http: z.ZodType<TransportConfig> = object({
+  protocol: z.literal('http'),
+  dial_timeout: duration(1, HOUR_MS).default(3000),
+  response_header_timeout: duration(0, DAY_MS).default(0),
+  max_response_header_size: wholeNumber(1024, 16 * 1024 * 1024).default(65_536),
+  keep_alive: keepAlive.default(DEFAULT_KEEP_ALIVE),
+  resolver: orNull(object({ addresses: list(resolverAddress()) })),
+  versions: versions.optional(),
+  compression: only([false], 'compression'),
+  network_proxy: networkProxy.optional(),
+  tls: notYet('https upstreams'),
+  proxy_protocol: notYet('proxy_protocol'),
+  forward_proxy_url: notYet('forward_proxy_url'),
+  read_buffer_size: notYet('read_buffer'),
+  write_buffer_size: notYet('write_buffer'),
+  read_timeout: notYet('read_timeout'),
+  write_timeout: notYet('write_timeout'),
+  dial_fallback_delay: notYet('dial_fallback_delay'),
+  expect_continue_timeout: notYet('expect_continue_timeout'),
+  max_conns_per_host: notYet('max_conns_per_host'),
+  local_address: notYet('local_address'),
+});
+
+export const transportSchema: z.ZodType<TransportConfig> = moduleOf<TransportConfig>({
+  key: 'protocol',
+  noun: 'transport',
+  modules: () => ({ http }),
+  notYet: ['fastcgi'],
+  fallback: 'http',
+});

@@ -1,0 +1,136 @@
+import { isIPv6 } from 'node:net';
+import { RE2JS } from 're2js';
+import type { Clock } from '../../shared/clock.ts';
+import type { Random } from '../../shared/random.ts';
+import type { Rows } from '../../shared/state-table/table.ts';
+import type { CheckSpec, MemberSpec } from '../compile/compiled.ts';
+import { CheckRecord, type Transition } from './check-record.ts';
+import type { ProbeTarget } from './probe.ts';
+import { httpProbe } from './probes/http.ts';
+import { httpProbeOptions } from './probes/http-options.ts';
+import { ProbeScheduler, type ProbeJob } from './scheduler.ts';
+import type { VerdictState } from './verdict.ts';
+
+/** Rows of the kind `check`. */
+export interface CheckRows {
+  readonly rows: Rows;
+  take(): number;
+  give(row: number): void;
+}
+
+/** What a check is about. */
+export interface CheckSubject {
+  /** Row of the address. */
+  readonly slot: number;
+  /** Where the address is. */
+  readonly target: ProbeTarget;
+  /** The upstream as configured: its name goes into the Host field. */
+  readonly member: MemberSpec;
+  readonly spec: CheckSpec;
+}
+
+export interface ChecksDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly rows: CheckRows;
+  onTransition(check: RunningCheck, transition: Transition): void;
+}
+
+/** One (address, check definition) that at least one user holds. */
+export interface RunningCheck {
+  readonly key: string;
+  readonly record: CheckRecord;
+  readonly subject: CheckSubject;
+  readonly job: ProbeJob;
+  users: number;
+}
+
+/**
+ * All verdicts, keyed by address and check definition: an unchanged check of an unchanged address
+ * keeps its state over a reload, and two checks of one address never share an opinion. The Host name
+ * sent is part of the definition: one address can serve several names, each with health of its own.
+ */
+export class Checks {
+  readonly #deps: ChecksDeps;
+  readonly #scheduler: ProbeScheduler;
+  readonly #checks: Map<string, RunningCheck> = new Map();
+  /** Compiling a pattern is dear, and all members of a pool share one definition. */
+  readonly #patterns: WeakMap<CheckSpec, RE2JS> = new WeakMap();
+
+  constructor(deps: ChecksDeps) {
+    this.#deps = deps;
+    this.#scheduler = new ProbeScheduler(deps);
+  }
+
+  /** The check of the subject, new or known; one user more. `begin` gives the state of a new one. */
+  hold(subject: CheckSubject, begin: () => VerdictState): RunningCheck {
+    const key = `${subject.slot} ${authorityOf(subject)} ${subject.spec.hash}`;
+    const known = this.#checks.get(key);
+    if (known !== undefined) {
+      known.users += 1;
+      return known;
+    }
+    const record = new CheckRecord(this.#deps.rows.rows, this.#deps.rows.take(), subject.spec, begin());
+    const check: RunningCheck = { key, record, subject, job: this.#jobOf(subject, (result) => this.#take(check, result)), users: 1 };
+    this.#checks.set(key, check);
+    return check;
+  }
+
+  /** One user less; the last one stops the probes and forgets the verdict. */
+  release(check: RunningCheck): void {
+    check.users -= 1;
+    if (check.users > 0) return;
+    this.#scheduler.remove(check.job);
+    this.#checks.delete(check.key);
+    this.#deps.rows.give(check.record.row);
+  }
+
+  /** Probes exactly these from now on. */
+  run(wanted: ReadonlySet<RunningCheck>): void {
+    for (const check of this.#checks.values()) if (!wanted.has(check)) this.#scheduler.remove(check.job);
+    for (const check of wanted) this.#scheduler.add(check.job);
+  }
+
+  start(check: RunningCheck): void {
+    this.#scheduler.add(check.job);
+  }
+
+  stop(): void {
+    this.#scheduler.stop();
+  }
+
+  #take(check: RunningCheck, result: Parameters<CheckRecord['take']>[0]): void {
+    const transition = check.record.take(result, this.#deps.clock.wall());
+    if (transition !== null) this.#deps.onTransition(check, transition);
+  }
+
+  #jobOf(subject: CheckSubject, onResult: ProbeJob['onResult']): ProbeJob {
+    const target = targetOf(subject);
+    const options = httpProbeOptions(subject.spec, authorityOf(subject), this.#patternOf(subject.spec));
+    const { clock } = this.#deps;
+    return {
+      intervalMs: subject.spec.intervalMs,
+      run: (signal) => httpProbe.run(target, options, { clock, signal }),
+      onResult,
+    };
+  }
+
+  /** null when any body will do. */
+  #patternOf(spec: CheckSpec): RE2JS | null {
+    if (spec.expectBody === '') return null;
+    const pattern = this.#patterns.get(spec) ?? RE2JS.compile(spec.expectBody);
+    this.#patterns.set(spec, pattern);
+    return pattern;
+  }
+}
+
+/** Where the probe connects to: `health_upstream`, else the address with `health_port` or its own port. */
+function targetOf({ spec, target }: CheckSubject): ProbeTarget {
+  return spec.address ?? { host: target.host, port: spec.port ?? target.port };
+}
+
+/** The Host field: as `targetOf`, with the configured name instead of the resolved address. */
+function authorityOf({ spec, member }: CheckSubject): string {
+  const { host, port } = spec.address ?? { host: member.host, port: spec.port ?? member.port };
+  return `${isIPv6(host) ? `[${host}]` : host}:${port}`;
+}

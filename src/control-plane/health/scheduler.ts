@@ -1,0 +1,119 @@
+import type { Clock, Timer } from '../../shared/clock.ts';
+import type { Random } from '../../shared/random.ts';
+import type { ProbeResult } from './probe.ts';
+
+/** First probes all begin within this time, so that a fresh start knows its servers soon. */
+const FIRST_ROUND_MS = 1000;
+/** Each interval is stretched or shrunk by at most this share, so that probes do not fall into step. */
+const JITTER = 0.05;
+const DEFAULT_CONCURRENCY = 64;
+
+export interface ProbeJob {
+  /** Start to start, milliseconds. A probe that takes longer delays the next one instead of overlapping it. */
+  readonly intervalMs: number;
+  run(signal: AbortSignal): Promise<ProbeResult>;
+  /** Not called for a probe that was cancelled: that is no result. */
+  onResult(result: ProbeResult): void;
+}
+
+export interface SchedulerDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Probes running at the same time. Default 64. */
+  readonly concurrency?: number;
+}
+
+/** One job's place in time. Exactly one of these holds: a timer runs, it is queued, it is probing. */
+interface Entry {
+  readonly job: ProbeJob;
+  readonly abort: AbortController;
+  timer: Timer | null;
+  /** The first round is over: from now on the probe keeps a place of its own in the interval. */
+  settled: boolean;
+}
+
+/** Decides when probes run. Jobs are identified by their object. */
+export class ProbeScheduler {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #concurrency: number;
+  readonly #entries: Map<ProbeJob, Entry> = new Map();
+  /** Due, waiting for one of the places to be free; first come, first served. */
+  readonly #due: Set<Entry> = new Set();
+  #running = 0;
+
+  constructor(deps: SchedulerDeps) {
+    this.#clock = deps.clock;
+    this.#random = deps.random;
+    this.#concurrency = deps.concurrency ?? DEFAULT_CONCURRENCY;
+  }
+
+  /** Does nothing when the job runs already. */
+  add(job: ProbeJob): void {
+    if (this.#entries.has(job)) return;
+    const entry: Entry = { job, abort: new AbortController(), timer: null, settled: false };
+    this.#entries.set(job, entry);
+    this.#schedule(entry, this.#random.next() * Math.min(FIRST_ROUND_MS, job.intervalMs));
+  }
+
+  /** Stops a job; a probe of it that runs now is cancelled. */
+  remove(job: ProbeJob): void {
+    const entry = this.#entries.get(job);
+    if (entry === undefined) return;
+    this.#entries.delete(job);
+    this.#due.delete(entry);
+    entry.timer?.cancel();
+    entry.abort.abort();
+  }
+
+  stop(): void {
+    for (const job of [...this.#entries.keys()]) this.remove(job);
+  }
+
+  #schedule(entry: Entry, delayMs: number): void {
+    entry.timer = this.#clock.after(delayMs, () => {
+      entry.timer = null;
+      this.#due.add(entry);
+      this.#startDue();
+    });
+  }
+
+  #startDue(): void {
+    for (const entry of this.#due) {
+      if (this.#running >= this.#concurrency) return;
+      this.#due.delete(entry);
+      this.#running += 1;
+      void this.#probe(entry);
+    }
+  }
+
+  async #probe(entry: Entry): Promise<void> {
+    const { job, abort } = entry;
+    const startedAt = this.#clock.now();
+    const result = await job.run(abort.signal).catch(failedProbe);
+    this.#running -= 1;
+    if (!abort.signal.aborted) {
+      const nextAt = startedAt + this.#intervalOf(entry);
+      this.#schedule(entry, Math.max(0, nextAt - this.#clock.now()));
+      job.onResult(result);
+    }
+    this.#startDue();
+  }
+
+  /**
+   * The second probe falls at a random place of the interval, which takes the crowd of the first
+   * second apart; from then on each keeps its place, give or take the jitter.
+   */
+  #intervalOf(entry: Entry): number {
+    const { intervalMs } = entry.job;
+    if (entry.settled) return intervalMs * (1 + JITTER * (2 * this.#random.next() - 1));
+    entry.settled = true;
+    return intervalMs * this.#random.next();
+  }
+}
+
+/** A probe that throws is a fault of ours, and no reason to take a server down. */
+function failedProbe(error: unknown): ProbeResult {
+  const detail = `the probe itself failed: ${error instanceof Error ? error.message : String(error)}`;
+  return { outcome: 'neutral', reason: 'LOCAL_TROUBLE', detail, roundTripMs: 0, localAddress: '', status: 0, body: '' };
+}

@@ -1,0 +1,49 @@
+import { styleText } from 'node:util';
+import type { LogTarget } from './root-logger.ts';
+
+const COLOURS = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
+
+type KnownLevel = keyof typeof COLOURS;
+
+/** Turns JSON log lines into `12:00:01 INFO  message  field=value` for a person at a terminal. */
+export function readableStream(target: LogTarget): LogTarget {
+  return { write: (line) => target.write(readableLine(line)) };
+}
+
+/** One readable line, newline included. A line that is not a JSON object is kept as it is. */
+export function readableLine(line: string): string {
+  const record = parseRecord(line);
+  if (record === null) return line;
+  const { level, ts, msg, ...fields } = record;
+  const label = String(level).toUpperCase().padEnd(5);
+  const colour = isKnownLevel(level) ? COLOURS[level] : 'white';
+  const rest = Object.entries(fields).map(([name, value]) => ` ${styleText('gray', `${name}=`)}${fieldText(value)}`);
+  return `${timeOfDay(ts)} ${styleText(colour, label)} ${printable(String(msg))}${rest.join('')}\n`;
+}
+
+function parseRecord(line: string): Record<string, unknown> | null {
+  try {
+    const value: unknown = JSON.parse(line);
+    return typeof value === 'object' && value !== null ? { ...value } : null;
+  } catch {
+    return null;
+  }
+}
+
+function isKnownLevel(level: unknown): level is KnownLevel {
+  return typeof level === 'string' && Object.hasOwn(COLOURS, level);
+}
+
+function timeOfDay(ts: unknown): string {
+  const date = new Date(typeof ts === 'number' ? ts * 1000 : Number.NaN);
+  return Number.isNaN(date.getTime()) ? '--:--:--' : date.toTimeString().slice(0, 8);
+}
+
+function fieldText(value: unknown): string {
+  return typeof value === 'string' && /^[\w.:/@-]+$/.test(value) ? value : JSON.stringify(value);
+}
+
+/** Fields may carry what a peer sent: control characters must not reach the terminal. */
+function printable(text: string): string {
+  return text.replace(/[\p{Cc}]/gu, (char) => JSON.stringify(char).slice(1, -1));
+}

@@ -1,0 +1,126 @@
+import {
+  FACT_AFFINITY_HIT,
+  FACT_AFFINITY_MOVED,
+  FACT_AFFINITY_NEW,
+  FACT_BROKEN,
+  FACT_BYTES_RECEIVED,
+  FACT_BYTES_SENT,
+  FACT_CONNECTIONS,
+  FACT_DIALS,
+  FACT_DIAL_FAILURES,
+  FACT_INVALID_RESPONSES,
+  FACT_IN_FLIGHT,
+  FACT_REQUESTS,
+  FACT_RESPONSES,
+  FACT_RETRIES,
+  FACT_REUSES,
+  FACT_TIMEOUTS,
+  SHAPES,
+} from '../../shared/state-table/layout.ts';
+import type { StateTable } from '../../shared/state-table/table.ts';
+import type { ControlPlane, UpstreamStatus } from '../types.ts';
+import { CODE_CLASSES, type MetricKey } from './names.ts';
+import type { Sample } from './sample.ts';
+import type { UpstreamCounters } from './totals.ts';
+
+/** Totals of an upstream: metric, second label value, word. */
+const UPSTREAM_TOTALS: readonly (readonly [MetricKey, string | null, number])[] = [
+  ['upstreamRequests', null, FACT_REQUESTS],
+  ...CODE_CLASSES.map((code, at): [MetricKey, string, number] => ['upstreamResponses', code, FACT_RESPONSES + at]),
+  ['upstreamFailures', 'dial', FACT_DIAL_FAILURES],
+  ['upstreamFailures', 'broken', FACT_BROKEN],
+  ['upstreamFailures', 'invalid', FACT_INVALID_RESPONSES],
+  ['upstreamFailures', 'timeout', FACT_TIMEOUTS],
+  ['upstreamRetries', null, FACT_RETRIES],
+  ['upstreamDials', 'new', FACT_DIALS],
+  ['upstreamDials', 'reused', FACT_REUSES],
+  ['upstreamBytesSent', null, FACT_BYTES_SENT],
+  ['upstreamBytesReceived', null, FACT_BYTES_RECEIVED],
+  ['affinity', 'hit', FACT_AFFINITY_HIT],
+  ['affinity', 'new', FACT_AFFINITY_NEW],
+  ['affinity', 'moved', FACT_AFFINITY_MOVED],
+];
+
+const STATES: readonly UpstreamStatus['state'][] = ['up', 'down', 'initial', 'drain', 'maint'];
+
+/**
+ * Adds what is known of every upstream of the config in force, by upstream and by (pool, upstream).
+ * `breathe` is awaited between upstreams. A reload may happen meanwhile, so rows are looked up each time.
+ */
+export async function collectUpstreams(
+  plane: ControlPlane,
+  counters: UpstreamCounters,
+  sample: Sample,
+  breathe: () => Promise<void>,
+): Promise<void> {
+  const all = plane.upstreams();
+  const byText = Map.groupBy(all, (status) => status.upstream);
+  counters.keepOnly(new Set(byText.keys()));
+  for (const [upstream, places] of byText) {
+    sample.set('upstreamHealthy', [upstream], places.every(isHealthy) ? 1 : 0);
+    collectFacts(plane, upstream, places, counters, sample);
+    await breathe();
+  }
+  for (const status of uniquePlaces(all)) collectPlace(status, sample);
+  for (const [pool, members] of Map.groupBy(all, (status) => status.pool)) {
+    sample.set('bestEffort', [pool], members.some((member) => member.bestEffort) ? 1 : 0);
+  }
+}
+
+/**
+ * Healthy by its checks. `drain` and `maint` hide the verdict in `state`, and say nothing about
+ * health: then the checks of its endpoints are asked.
+ */
+export function isHealthy(status: UpstreamStatus): boolean {
+  if (status.state !== 'drain' && status.state !== 'maint') return status.state === 'up';
+  return status.endpoints.some((endpoint) => endpoint.checks.every((check) => check.verdict === 'up'));
+}
+
+/** The words of a slot are shared by all pools, so an address is counted once however many name it. */
+function collectFacts(
+  plane: ControlPlane,
+  upstream: string,
+  places: readonly UpstreamStatus[],
+  counters: UpstreamCounters,
+  sample: Sample,
+): void {
+  const { table } = plane;
+  const slots = plane.slotRows();
+  const addresses = new Set(places.flatMap((place) => place.endpoints.map((endpoint) => endpoint.address)));
+  let active = 0;
+  let connections = 0;
+  for (const address of addresses) {
+    const slot = slots.get(address);
+    if (slot === undefined) continue;
+    active += table.sumFacts(slot, FACT_IN_FLIGHT);
+    connections += table.sumFacts(slot, FACT_CONNECTIONS);
+    counters.add(upstream, address, readTotals(table, slot));
+  }
+  sample.set('upstreamActive', [upstream], active);
+  sample.set('upstreamConnections', [upstream], connections);
+  const totals = counters.totals(upstream);
+  for (const [key, label, word] of UPSTREAM_TOTALS) {
+    sample.set(key, label === null ? [upstream] : [upstream, label], totals[word] ?? 0);
+  }
+}
+
+function readTotals(table: StateTable, slot: number): Float64Array {
+  return Float64Array.from({ length: SHAPES.facts.doubles }, (_, word) => table.sumFactTotals(slot, word));
+}
+
+/** A pool may name one upstream twice; its series can be there only once. */
+function uniquePlaces(all: readonly UpstreamStatus[]): Iterable<UpstreamStatus> {
+  const places = new Map<string, UpstreamStatus>();
+  for (const status of all) {
+    const key = `${status.pool} ${status.upstream}`;
+    if (!places.has(key)) places.set(key, status);
+  }
+  return places.values();
+}
+
+function collectPlace(status: UpstreamStatus, sample: Sample): void {
+  sample.set('upstreamWeight', [status.pool, status.upstream], status.weight);
+  for (const state of STATES) {
+    sample.set('upstreamState', [status.pool, status.upstream, state], status.state === state ? 1 : 0);
+  }
+}

@@ -1,0 +1,108 @@
+import type { Clock, Timer } from '../../shared/clock.ts';
+import { mergeAddresses, type FamilyAddresses } from './addresses.ts';
+import type { LookupAnswer } from './lookup.ts';
+
+/** After a failure the name is asked again this soon, or after the refresh interval if that is shorter. */
+const RETRY_MS = 5000;
+/** Dial failures ask at most this often. */
+const HURRY_MS = 1000;
+const MIN_TTL_MS = 5000;
+const MAX_TTL_MS = 300_000;
+
+export interface NameWatchDeps {
+  readonly clock: Clock;
+  readonly refreshMs: number;
+  ask(): Promise<LookupAnswer>;
+  /** Addresses are other ones than before. `recovered`: the question before this one failed. */
+  onChange(before: readonly string[], after: readonly string[], recovered: boolean): void;
+  /** The first failure in a row. */
+  onFailure(error: string): void;
+}
+
+/** Keeps the addresses of one name fresh while it runs. The last good answer is kept whatever happens. */
+export class NameWatch {
+  readonly #deps: NameWatchDeps;
+  #known: FamilyAddresses = { ipv4: [], ipv6: [] };
+  #addresses: readonly string[] = [];
+  #error = '';
+  #running = false;
+  #timer: Timer | null = null;
+  #asking: Promise<void> | null = null;
+  #askedAt = Number.NEGATIVE_INFINITY;
+  #delayMs: number;
+
+  constructor(deps: NameWatchDeps) {
+    this.#deps = deps;
+    this.#delayMs = deps.refreshMs;
+  }
+
+  /** Sorted, without duplicates; empty while the name never resolved. */
+  get addresses(): readonly string[] {
+    return this.#addresses;
+  }
+
+  /** Why the last lookup failed, '' when it did not. */
+  get error(): string {
+    return this.#error;
+  }
+
+  /** Asks now, or waits for the question that is under way. */
+  refresh(): Promise<void> {
+    this.#asking ??= this.#ask().finally(() => {
+      this.#asking = null;
+    });
+    return this.#asking;
+  }
+
+  /** Asks as soon as the rate limit allows: somebody could not connect to what we know. */
+  hurry(): void {
+    if (!this.#running || this.#asking !== null) return;
+    this.#schedule(Math.max(0, this.#askedAt + HURRY_MS - this.#deps.clock.now()));
+  }
+
+  start(): void {
+    if (this.#running) return;
+    this.#running = true;
+    if (this.#asking === null) this.#schedule(Math.max(0, this.#askedAt + this.#delayMs - this.#deps.clock.now()));
+  }
+
+  stop(): void {
+    this.#running = false;
+    this.#timer?.cancel();
+    this.#timer = null;
+  }
+
+  #schedule(delayMs: number): void {
+    this.#timer?.cancel();
+    this.#timer = this.#deps.clock.after(delayMs, () => void this.refresh());
+  }
+
+  async #ask(): Promise<void> {
+    this.#askedAt = this.#deps.clock.now();
+    this.#take(await this.#deps.ask());
+    if (this.#running) this.#schedule(this.#delayMs);
+  }
+
+  #take(answer: LookupAnswer): void {
+    const { known, addresses } = mergeAddresses(this.#known, answer);
+    const { refreshMs } = this.#deps;
+    const empty = addresses.length === 0;
+    const failed = empty || (answer.ipv4 === null && answer.ipv6 === null);
+    this.#delayMs = failed ? Math.min(RETRY_MS, refreshMs) : delayOf(answer.ttlMs, refreshMs);
+    const failedBefore = this.#error !== '';
+    this.#error = failed ? answer.error || 'no address in the answer' : '';
+    if (failed) {
+      if (!failedBefore) this.#deps.onFailure(this.#error);
+      return;
+    }
+    const before = this.#addresses;
+    this.#known = known;
+    this.#addresses = addresses;
+    if (before.join() !== addresses.join()) this.#deps.onChange(before, addresses, failedBefore);
+  }
+}
+
+/** A TTL decides within bounds: 0 must not become a flood of questions, nor a week of stale addresses. */
+function delayOf(ttlMs: number | null, refreshMs: number): number {
+  return ttlMs === null ? refreshMs : Math.min(Math.max(ttlMs, MIN_TTL_MS), MAX_TTL_MS);
+}

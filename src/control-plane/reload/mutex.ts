@@ -1,0 +1,10 @@
+/** One at a time, in the order of arrival. */
+export class Mutex {
+  #last: Promise<unknown> = Promise.resolve();
+
+  run<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(task);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+}

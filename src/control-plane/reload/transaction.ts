@@ -1,0 +1,69 @@
+import type { PlanManifest, PoolRows, Section, SectionHash } from '../../shared/plan/types.ts';
+import type { ListenerSpec } from '../compile/compiled.ts';
+import type { ListenerChange, Listeners } from '../listeners/listeners.ts';
+import type { DataWorker } from '../workers/data-worker.ts';
+import { ThreadGoneError } from '../workers/thread.ts';
+
+/** A plan that is ready to be sent. */
+export interface PreparedPlan {
+  readonly manifest: PlanManifest;
+  readonly sections: ReadonlyMap<SectionHash, Section>;
+  readonly listeners: readonly ListenerSpec[];
+  /** Rows of a pool as they are now. Throws for a pool nobody prepared. */
+  rows(pool: SectionHash): PoolRows;
+}
+
+export interface TransactionDeps {
+  readonly listeners: Listeners;
+  workers(): readonly DataWorker[];
+  /** After binding, before anything is irrevocable: opens what the new listeners need. */
+  beforeOpen(plan: PreparedPlan): Promise<void>;
+  /** The workers are about to be told; nothing can fail from here on. */
+  onCommit(plan: PreparedPlan, workers: readonly DataWorker[]): void;
+}
+
+/**
+ * The two-phase change of the plan: stage in every worker, bind, listen; then all commit. Rejects,
+ * with everything as before, when any step fails. A worker that dies on the way is left out (its
+ * replacement gets the plan in force), unless nobody is left who could compile the new one.
+ */
+export async function applyPlan(plan: PreparedPlan, deps: TransactionDeps): Promise<void> {
+  const { listeners } = deps;
+  const workers = deps.workers();
+  let change: ListenerChange | null = null;
+  try {
+    await stageInAll(workers, plan);
+    change = await listeners.stage(plan.listeners);
+    await deps.beforeOpen(plan);
+    await listeners.recall(change);
+    await listeners.open(change);
+  } catch (error) {
+    if (change !== null) listeners.rollback(change);
+    for (const worker of workers) worker.rollback(plan.manifest.generation);
+    throw error;
+  }
+  const alive = workers.filter(({ thread }) => thread.alive);
+  deps.onCommit(plan, alive);
+  const commits = alive.map((worker) => worker.commit(plan.manifest));
+  listeners.commit(change);
+  // A worker that dies now is replaced by one with this plan: nothing to undo.
+  await Promise.allSettled(commits);
+}
+
+/** Sends a worker every section it lacks, one at a time (a large clone stalls its loop), then the manifest. */
+export async function stageIn(worker: DataWorker, plan: PreparedPlan): Promise<void> {
+  for (const [hash, section] of plan.sections) {
+    if (!worker.has(hash)) await worker.stageSection(section, section.kind === 'pool' ? plan.rows(hash) : null);
+  }
+  await worker.stage(plan.manifest);
+}
+
+async function stageInAll(workers: readonly DataWorker[], plan: PreparedPlan): Promise<void> {
+  const results = await Promise.allSettled(workers.map((worker) => stageIn(worker, plan)));
+  const failed = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as Error);
+  const refusal = failed.find((error) => !(error instanceof ThreadGoneError));
+  if (refusal !== undefined) throw refusal;
+  if (failed.length === workers.length) {
+    throw new Error('no worker is left to run the new config: see the log for why they ended, then load it again');
+  }
+}

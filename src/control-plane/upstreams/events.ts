@@ -1,0 +1,89 @@
+/** What is told about upstreams: one function a kind of event. PURE. */
+import type { Transition } from '../health/check-record.ts';
+import { describeCheck } from '../health/check-record.ts';
+import { explainReason } from '../health/reasons.ts';
+import type { RunningCheck } from '../health/checks.ts';
+import type { WatchedName } from '../names/resolver.ts';
+import type { ControlEvent, UpstreamPatch } from '../types.ts';
+import type { Pool } from './pool.ts';
+import { addressText } from './slots.ts';
+import { shortHash } from './status.ts';
+
+/** An event without its time. */
+export type Happening = Omit<ControlEvent, 'at'>;
+
+export function verdictChanged({ subject, record }: RunningCheck, { from, to, result }: Transition): Happening {
+  const address = addressText(subject.target.host, subject.target.port);
+  const fields = { address, upstream: subject.member.upstream, check: describeCheck(subject.spec), from };
+  if (to === 'up') {
+    const passes = record.status().consecutivePasses;
+    return { type: 'server-up', message: `${address} is up`, fields: { ...fields, passes } };
+  }
+  const { cause, remedy } = explainReason(result.reason);
+  return {
+    type: 'server-down',
+    message: `${address} is down: ${result.reason}: ${result.detail}`,
+    fields: {
+      ...fields,
+      fails: record.status().consecutiveFails,
+      reason: result.reason,
+      detail: result.detail,
+      status: result.status,
+      cause,
+      remedy,
+    },
+  };
+}
+
+export function bestEffortChanged(pool: Pool): Happening {
+  const fields = { pool: shortHash(pool.spec.hash), members: pool.members.length };
+  if (pool.mode === 'best-effort') {
+    return { type: 'best-effort-entered', message: `all members of pool ${fields.pool} are down: all are tried`, fields };
+  }
+  return { type: 'best-effort-left', message: `pool ${fields.pool} no longer tries members that are down`, fields };
+}
+
+export function nameChanged(name: WatchedName, before: readonly string[], after: readonly string[]): Happening {
+  const was = before.length === 0 ? 'did not resolve' : `was ${before.join(', ')}`;
+  return {
+    type: 'name-changed',
+    message: `${name.host} is now ${after.join(', ')} (it ${was})`,
+    fields: { name: name.host, before: before.join(','), after: after.join(',') },
+  };
+}
+
+export function nameFailed(name: WatchedName, error: string): Happening {
+  const kept = name.addresses();
+  const consequence = kept.length === 0 ? 'its upstreams are down' : `its last answer is kept: ${kept.join(', ')}`;
+  return {
+    type: 'name-failed',
+    message: `${name.host} does not resolve (${error}); ${consequence}`,
+    fields: { name: name.host, error, kept: kept.join(',') },
+  };
+}
+
+export function adminChanged(address: string, { adminState, weight, drainMs }: UpstreamPatch): Happening {
+  const said = [
+    ...(adminState === undefined ? [] : [`admin state ${adminState}`]),
+    ...(drainMs === undefined ? [] : [`drain deadline in ${drainMs} ms`]),
+    ...(weight === undefined ? [] : [`weight ${weight}`]),
+  ];
+  return {
+    type: 'admin-state',
+    message: `${address}: ${said.join(', ')}`,
+    fields: {
+      address,
+      ...(adminState === undefined ? {} : { adminState }),
+      ...(drainMs === undefined ? {} : { drainMs }),
+      ...(weight === undefined ? {} : { weight }),
+    },
+  };
+}
+
+export function drainEnded(address: string): Happening {
+  return {
+    type: 'admin-state',
+    message: `${address}: the drain deadline has passed, what still ran is ended`,
+    fields: { address, adminState: 'drain', expired: true },
+  };
+}

@@ -1,0 +1,177 @@
+import type { SectionHash } from '../../shared/plan/types.ts';
+import type { StateTable } from '../../shared/state-table/table.ts';
+import type { PoolSpec } from '../compile/compiled.ts';
+import type { Checks, RunningCheck } from '../health/checks.ts';
+import type { VerdictState } from '../health/verdict.ts';
+import type { Names, WatchedName } from '../names/resolver.ts';
+import { standingOf } from './member-state.ts';
+import { Pool, type Endpoint, type Member } from './pool.ts';
+import type { Registry } from './registry.ts';
+import type { Slot } from './slots.ts';
+import type { AdminState } from '../types.ts';
+
+export interface PoolsDeps {
+  readonly table: StateTable;
+  readonly registry: Registry;
+  readonly names: Names;
+  readonly checks: Checks;
+  /** How a check of this slot begins. */
+  begin(slot: Slot, spec: PoolSpec): VerdictState;
+  /** `maint` also after a drain deadline. */
+  adminOf(slot: Slot): AdminState;
+  weightOf(member: Member): number;
+  /** The pool began or stopped to try members that are down. */
+  onBestEffort(pool: Pool): void;
+  /** A slot got a user or lost one: its admin words may have to change. */
+  onMembership(slot: Slot): void;
+  /** A member's endpoints are other ones now. */
+  onEndpoints(member: Member): void;
+}
+
+/** All pools that some generation names, and who uses which slot. */
+export class Pools {
+  readonly #deps: PoolsDeps;
+  readonly #pools: Map<SectionHash, Pool> = new Map();
+  readonly #bySlot: Map<Slot, Set<Member>> = new Map();
+  readonly #byName: Map<string, Set<Member>> = new Map();
+
+  constructor(deps: PoolsDeps) {
+    this.#deps = deps;
+  }
+
+  get(hash: SectionHash): Pool | undefined {
+    return this.#pools.get(hash);
+  }
+
+  *of(generation: number): IterableIterator<Pool> {
+    for (const pool of this.#pools.values()) if (pool.generations.has(generation)) yield pool;
+  }
+
+  all(): IterableIterator<Pool> {
+    return this.#pools.values();
+  }
+
+  membersAt(slot: Slot): ReadonlySet<Member> {
+    return this.#bySlot.get(slot) ?? new Set();
+  }
+
+  membersNamed(name: WatchedName): ReadonlySet<Member> {
+    return this.#byName.get(name.key) ?? new Set();
+  }
+
+  /** The pool of the spec, new or known, named by one generation more. New members have no endpoints yet. */
+  hold(spec: PoolSpec, generation: number): Pool {
+    const pool = this.#pools.get(spec.hash) ?? this.#create(spec);
+    assertSameSpec(pool.spec, spec);
+    pool.generations.add(generation);
+    return pool;
+  }
+
+  /** Drops the pools that only this generation named. */
+  release(generation: number): void {
+    for (const pool of [...this.#pools.values()]) {
+      if (pool.generations.delete(generation) && pool.generations.size === 0) this.#drop(pool);
+    }
+  }
+
+  /**
+   * Gives a member the endpoints of its name's addresses. What it has already is kept, what is gone is
+   * let go last, so that a slot is not forgotten by workers before they know the new ones.
+   */
+  place(member: Member): void {
+    const { registry, onMembership } = this.#deps;
+    const before = member.endpoints;
+    const addresses = member.name.addresses();
+    if (addresses.join() === before.map(({ slot }) => slot.host).join()) return;
+    member.endpoints = addresses.map((host) => this.#holdEndpoint(member, registry.slots.hold(host, member.spec.port)));
+    for (const { slot } of before) this.#unlink(slot, member);
+    for (const { slot } of member.endpoints) this.#link(slot, member);
+    for (const { slot } of member.endpoints) onMembership(slot);
+    this.refresh(member.pool, [member]);
+    this.#deps.onEndpoints(member);
+    for (const endpoint of before) this.#releaseEndpoint(endpoint);
+  }
+
+  /** Derives members anew from verdicts, admin states and weights. */
+  refresh(pool: Pool, members: Iterable<Member>): void {
+    const before = pool.mode;
+    const changes = [...members].map((member) => {
+      const weight = this.#deps.weightOf(member);
+      return { member, weight, standing: standingOf(member.endpoints.map((endpoint) => this.#factsOf(endpoint)), weight) };
+    });
+    pool.update(changes);
+    if ((before === 'best-effort') !== (pool.mode === 'best-effort')) this.#deps.onBestEffort(pool);
+  }
+
+  /** As `refresh`, for everybody who has the slot. */
+  refreshAt(slot: Slot): void {
+    for (const member of this.membersAt(slot)) this.refresh(member.pool, [member]);
+  }
+
+  #factsOf({ slot, check }: Endpoint): { verdict: 'up' | 'down' | 'initial'; admin: AdminState } {
+    return { verdict: check?.record.verdict ?? 'up', admin: this.#deps.adminOf(slot) };
+  }
+
+  #create(spec: PoolSpec): Pool {
+    const { registry, names, table } = this.#deps;
+    const parts = spec.members.map((member) => ({
+      name: names.hold(member.host, spec.resolvers),
+      row: registry.members.take(),
+    }));
+    const pool = new Pool(table, spec, registry.pools.take(), parts);
+    for (const member of pool.members) {
+      const known = this.#byName.get(member.name.key) ?? new Set();
+      this.#byName.set(member.name.key, known.add(member));
+    }
+    this.#pools.set(spec.hash, pool);
+    return pool;
+  }
+
+  #drop(pool: Pool): void {
+    const { registry, names } = this.#deps;
+    this.#pools.delete(pool.spec.hash);
+    for (const member of pool.members) {
+      for (const endpoint of member.endpoints) {
+        this.#unlink(endpoint.slot, member);
+        this.#releaseEndpoint(endpoint);
+      }
+      const named = this.#byName.get(member.name.key);
+      named?.delete(member);
+      if (named?.size === 0) this.#byName.delete(member.name.key);
+      names.release(member.name);
+      registry.members.give(member.row);
+    }
+    registry.pools.give(pool.row);
+  }
+
+  #holdEndpoint(member: Member, slot: Slot): Endpoint {
+    const { spec } = member.pool;
+    if (spec.check === null) return { slot, check: null };
+    const subject = { slot: slot.row, target: slot, member: member.spec, spec: spec.check };
+    const check: RunningCheck = this.#deps.checks.hold(subject, () => this.#deps.begin(slot, spec));
+    return { slot, check };
+  }
+
+  #releaseEndpoint({ slot, check }: Endpoint): void {
+    if (check !== null) this.#deps.checks.release(check);
+    this.#deps.registry.slots.release(slot);
+  }
+
+  #link(slot: Slot, member: Member): void {
+    this.#bySlot.set(slot, (this.#bySlot.get(slot) ?? new Set()).add(member));
+  }
+
+  #unlink(slot: Slot, member: Member): void {
+    const members = this.#bySlot.get(slot);
+    members?.delete(member);
+    if (members?.size === 0) this.#bySlot.delete(slot);
+    else this.#deps.onMembership(slot);
+  }
+}
+
+/** Rows belong to a hash, so all that decides about them must be part of it. */
+function assertSameSpec(held: PoolSpec, spec: PoolSpec): void {
+  const facets = (pool: PoolSpec): string => JSON.stringify([pool.check?.hash ?? null, pool.bestEffort, pool.resolvers]);
+  if (facets(held) === facets(spec)) return;
+  throw new Error(`pool ${spec.hash}: its hash does not cover its check, best effort and resolvers; this is a fault of Holdfast`);
+}

@@ -1,0 +1,98 @@
+/** What people are shown of pools and their members. Reads only. */
+import {
+  FACT_BROKEN,
+  FACT_DIAL_FAILURES,
+  FACT_INVALID_RESPONSES,
+  FACT_IN_FLIGHT,
+  FACT_REQUESTS,
+  FACT_TIMEOUTS,
+} from '../../shared/state-table/layout.ts';
+import type { StateTable } from '../../shared/state-table/table.ts';
+import type { EndpointStatus, UpstreamStatus } from '../types.ts';
+import type { EffectiveAdmin } from './admin-states.ts';
+import type { Standing } from './member-state.ts';
+import type { Endpoint, Member } from './pool.ts';
+import type { Slot } from './slots.ts';
+
+const SHORT_HASH_DIGITS = 12;
+const FAILURES: readonly number[] = [FACT_DIAL_FAILURES, FACT_BROKEN, FACT_INVALID_RESPONSES, FACT_TIMEOUTS];
+const STATES: Readonly<Record<Standing, UpstreamStatus['state']>> = {
+  eligible: 'up',
+  initial: 'initial',
+  drain: 'drain',
+  maint: 'maint',
+  down: 'down',
+  out: 'down',
+};
+
+export type AdminOf = (slot: Slot) => EffectiveAdmin;
+
+export function memberStatus(member: Member, table: StateTable, adminOf: AdminOf): UpstreamStatus {
+  const { pool } = member;
+  const endpoints = member.endpoints.map((endpoint) => endpointStatus(endpoint, table, adminOf));
+  return {
+    layer: 'http',
+    upstream: member.spec.upstream,
+    pool: shortHash(pool.spec.hash),
+    policy: pool.spec.section.policy.policy,
+    position: member.position,
+    poolSize: pool.members.length,
+    weight: member.weight,
+    state: STATES[member.standing],
+    why: whyNotUp(member, adminOf),
+    bestEffort: pool.mode === 'best-effort',
+    inFlight: endpoints.reduce((sum, endpoint) => sum + endpoint.inFlight, 0),
+    endpoints,
+  };
+}
+
+export function shortHash(hash: string): string {
+  return hash.slice(0, SHORT_HASH_DIGITS);
+}
+
+function endpointStatus({ slot, check }: Endpoint, table: StateTable, adminOf: AdminOf): EndpointStatus {
+  const admin = adminOf(slot);
+  return {
+    address: slot.address,
+    adminState: admin.state,
+    drainDeadline: admin.deadline,
+    inFlight: table.sumFacts(slot.row, FACT_IN_FLIGHT),
+    requestsTotal: table.sumFactTotals(slot.row, FACT_REQUESTS),
+    failuresTotal: FAILURES.reduce((sum, word) => sum + table.sumFactTotals(slot.row, word), 0),
+    checks: check === null ? [] : [check.record.status()],
+  };
+}
+
+/** One sentence; '' for a member that is up. */
+function whyNotUp(member: Member, adminOf: AdminOf): string {
+  switch (member.standing) {
+    case 'eligible':
+      return '';
+    case 'initial':
+      return 'No check of it has passed since it was added; it gets work only while no other member is up.';
+    case 'drain':
+      return member.weight === 0
+        ? 'Its weight is 0: new clients go elsewhere.'
+        : 'The operator drains it: new clients go elsewhere.';
+    case 'maint':
+      return member.endpoints.some(({ slot }) => adminOf(slot).state === 'drain')
+        ? 'The operator drained it, and the drain deadline has passed.'
+        : 'The operator put it into maintenance.';
+    case 'down':
+    case 'out':
+      return whyDown(member);
+  }
+}
+
+function whyDown(member: Member): string {
+  if (member.endpoints.length === 0) {
+    const error = member.name.error();
+    return `The name ${member.name.host} does not resolve${error === '' ? '' : ` (${error})`}.`;
+  }
+  const failures = member.endpoints.map(({ slot, check }) => {
+    const failure = check?.record.verdict === 'down' ? check.record.lastFailure : null;
+    return failure === null ? '' : `${slot.address}: ${failure.reason}: ${failure.detail}`;
+  });
+  const told = failures.filter((text) => text !== '').join('; ');
+  return told === '' ? 'No check of it has passed yet.' : `${told}.`;
+}

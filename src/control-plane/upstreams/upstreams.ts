@@ -1,0 +1,346 @@
+import type { Clock } from '../../shared/clock.ts';
+import type { MemberRows, PoolRows, SectionHash } from '../../shared/plan/types.ts';
+import type { Random } from '../../shared/random.ts';
+import {
+  ADMIN_DRAIN,
+  ADMIN_MAINT,
+  ADMIN_READY,
+  SLOT_ADMIN,
+  SLOT_DRAIN_DEADLINE,
+} from '../../shared/state-table/layout.ts';
+import type { StateTable, TableChunk } from '../../shared/state-table/table.ts';
+import type { CompiledConfig, PoolSpec } from '../compile/compiled.ts';
+import { Checks, type RunningCheck } from '../health/checks.ts';
+import { firstVerdict, type VerdictState } from '../health/verdict.ts';
+import { lookupName, type Lookup } from '../names/lookup.ts';
+import { Names } from '../names/resolver.ts';
+import type { AdminState, ControlEvent, UpstreamPatch, UpstreamStatus } from '../types.ts';
+import { AdminStates, checkPatch, type AdminSnapshot, type EffectiveAdmin } from './admin-states.ts';
+import {
+  adminChanged,
+  bestEffortChanged,
+  drainEnded,
+  nameChanged,
+  nameFailed,
+  verdictChanged,
+  type Happening,
+} from './events.ts';
+import { memberRows, type Member, type Pool } from './pool.ts';
+import { Pools } from './pools.ts';
+import { Registry } from './registry.ts';
+import { ServerRows } from './server-rows.ts';
+import type { Slot } from './slots.ts';
+import { memberStatus } from './status.ts';
+
+/** A load waits this long for names; what resolves later joins later. */
+const NAME_WAIT_MS = 2000;
+/** Placing members gives way to other work of this thread after this long. */
+const SLICE_MS = 10;
+const ADMIN_WORDS: Readonly<Record<AdminState, number>> = { ready: ADMIN_READY, drain: ADMIN_DRAIN, maint: ADMIN_MAINT };
+
+export interface UpstreamsDeps {
+  readonly table: StateTable;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** A new chunk: send it to every worker before anything else. */
+  onChunk(chunk: TableChunk): void;
+  /** A member of a pool that `prepare` has handed out lives at other addresses now. */
+  onEndpoints(pool: SectionHash, member: number, rows: MemberRows): void;
+  /** Nobody names these slots any more: their idle connections are to be closed. */
+  onForget(slots: readonly number[]): void;
+  /** A drain deadline passed: what still runs on these slots is to be ended. */
+  onCut(slots: readonly number[]): void;
+  onEvent(event: ControlEvent): void;
+  /** Default: `lookupName`. */
+  readonly lookup?: Lookup;
+  /** How often names are asked again. Default 30 000. */
+  readonly refreshMs?: number;
+  /** Probes running at the same time. Default 64. */
+  readonly concurrency?: number;
+}
+
+export interface PreparedRows {
+  readonly pools: ReadonlyMap<SectionHash, PoolRows>;
+  /** Server name → row. */
+  readonly serverRows: ReadonlyMap<string, number>;
+}
+
+/** Everything about servers that clients are sent to: where they are, whether they live, who may use them. */
+export class Upstreams {
+  readonly #deps: UpstreamsDeps;
+  readonly #registry: Registry;
+  readonly #names: Names;
+  readonly #checks: Checks;
+  readonly #pools: Pools;
+  readonly #servers: ServerRows;
+  readonly #admin: AdminStates;
+  /** Pools whose rows went to workers: from then on they are told of changes. */
+  readonly #handedOut: WeakSet<Pool> = new WeakSet();
+  readonly #generations: Set<number> = new Set();
+  /** The generation in force; null until the first. */
+  #active: number | null = null;
+
+  constructor(deps: UpstreamsDeps) {
+    this.#deps = deps;
+    const { table, clock, random } = deps;
+    this.#admin = new AdminStates(clock, (key) => this.#endDrain(key));
+    this.#registry = new Registry({
+      table,
+      clock,
+      onChunk: deps.onChunk,
+      onForget: (slot) => deps.onForget([slot.row]),
+    });
+    this.#servers = new ServerRows(this.#registry.servers);
+    this.#names = new Names({
+      clock,
+      lookup: deps.lookup ?? lookupName,
+      ...(deps.refreshMs === undefined ? {} : { refreshMs: deps.refreshMs }),
+      onChange: (name, before, after, recovered) => {
+        if (before.length > 0 || recovered) this.#tell(nameChanged(name, before, after));
+        for (const member of this.#pools.membersNamed(name)) this.#pools.place(member);
+      },
+      onFailure: (name, error) => this.#tell(nameFailed(name, error)),
+    });
+    this.#checks = new Checks({
+      clock,
+      random,
+      rows: { rows: table.checks, take: () => this.#registry.checks.take(), give: (row) => this.#registry.checks.give(row) },
+      ...(deps.concurrency === undefined ? {} : { concurrency: deps.concurrency }),
+      onTransition: (check, transition) => {
+        this.#tell(verdictChanged(check, transition));
+        const slot = this.#registry.slots.at(check.subject.slot);
+        if (slot !== undefined) this.#pools.refreshAt(slot);
+      },
+    });
+    this.#pools = new Pools({
+      table,
+      registry: this.#registry,
+      names: this.#names,
+      checks: this.#checks,
+      begin: (slot, spec) => this.#begin(slot, spec),
+      adminOf: (slot) => openness(this.#adminOf(slot)),
+      weightOf: (member) => this.#weightOf(member),
+      onBestEffort: (pool) => this.#tell(bestEffortChanged(pool)),
+      onMembership: (slot) => this.#writeAdmin(slot),
+      onEndpoints: (member) => this.#announce(member),
+    });
+  }
+
+  /**
+   * Reserves rows and resolves names, for at most two seconds; a name without an answer leaves its
+   * member down. Nothing is probed before `activate`. A throw leaves nothing behind.
+   */
+  async prepare(generation: number, compiled: CompiledConfig): Promise<PreparedRows> {
+    this.#generations.add(generation);
+    try {
+      for (const server of compiled.servers) this.#servers.hold(server.name, generation);
+      const pools = compiled.pools.map((spec) => this.#pools.hold(spec, generation));
+      await this.#resolve(pools);
+      await this.#place(pools, generation);
+      for (const pool of pools) this.#handedOut.add(pool);
+      return {
+        pools: new Map(pools.map((pool) => [pool.spec.hash, pool.rows()])),
+        serverRows: this.#servers.of(generation),
+      };
+    } catch (error) {
+      this.discard(generation);
+      throw error;
+    }
+  }
+
+  /** The generation is in force: its servers are probed and its names kept fresh, and no others. */
+  activate(generation: number): void {
+    this.#active = generation;
+    const members = [...this.#activeMembers()];
+    this.#names.run(members.map((member) => member.name));
+    this.#checks.run(new Set(members.flatMap(checksOf)));
+  }
+
+  /** The generation will not come into force. */
+  discard(generation: number): void {
+    this.#forget(generation);
+  }
+
+  /** No worker runs anything of the generation any more. */
+  release(generation: number): void {
+    this.#forget(generation);
+  }
+
+  /** The rows of a pool as they are now, for a worker that gets the section now. */
+  currentRows(hash: SectionHash): PoolRows {
+    const pool = this.#pools.get(hash);
+    if (pool === undefined) throw new Error(`no generation names pool ${hash}`);
+    return pool.rows();
+  }
+
+  /** Rows of a new worker's lane. They are in `table.chunks` then; the other workers must be sent them. */
+  addLane(lane: number): readonly TableChunk[] {
+    return this.#registry.addLane(lane);
+  }
+
+  /** Every member of every pool of the generation in force. */
+  status(): readonly UpstreamStatus[] {
+    const adminOf = (slot: Slot): EffectiveAdmin => this.#adminOf(slot);
+    return [...this.#activeMembers()].map((member) => memberStatus(member, this.#deps.table, adminOf));
+  }
+
+  /** Name → row of the servers of the generation in force. */
+  serverRows(): ReadonlyMap<string, number> {
+    return this.#active === null ? new Map() : this.#servers.of(this.#active);
+  }
+
+  /** `ip:port` → row of every endpoint of the generation in force. */
+  slotRows(): ReadonlyMap<string, number> {
+    const endpoints = [...this.#activeMembers()].flatMap((member) => member.endpoints);
+    return new Map(endpoints.map(({ slot }) => [slot.address, slot.row]));
+  }
+
+  /**
+   * The operator's word about an `ip:port` or a configured upstream text, for all pools; false when no
+   * generation names it. Throws RangeError for a weight or drain time that makes no sense.
+   */
+  patch(address: string, patch: UpstreamPatch): boolean {
+    const { members, slots } = this.#namedBy(address);
+    if (members.size === 0) return false;
+    checkPatch(patch);
+    this.#tell(adminChanged(address, patch));
+    this.#admin.patch(address, patch);
+    this.#adminChanged(members, slots);
+    return true;
+  }
+
+  /** A worker could not connect to the slot: perhaps the name moved. */
+  dialFailed(slot: number): void {
+    const failed = this.#registry.slots.at(slot);
+    if (failed === undefined) return;
+    for (const member of this.#pools.membersAt(failed)) this.#names.hurry(member.name);
+  }
+
+  /** What the operator said, as JSON. */
+  adminStates(): AdminSnapshot {
+    return this.#admin.snapshot();
+  }
+
+  /** Call it before the first `prepare`. */
+  restoreAdminStates(snapshot: AdminSnapshot): void {
+    this.#admin.restore(snapshot);
+  }
+
+  /** Stops probes, lookups and timers. */
+  stop(): void {
+    this.#checks.stop();
+    this.#names.stop();
+    this.#admin.stop();
+  }
+
+  async #resolve(pools: readonly Pool[]): Promise<void> {
+    const names = pools.flatMap((pool) => pool.members.map((member) => member.name));
+    await new Promise<void>((resolve) => {
+      const patience = this.#deps.clock.after(NAME_WAIT_MS, resolve);
+      void this.#names.settle(names).then(() => {
+        patience.cancel();
+        resolve();
+      });
+    });
+  }
+
+  async #place(pools: readonly Pool[], generation: number): Promise<void> {
+    let sliceEnd = this.#deps.clock.now() + SLICE_MS;
+    for (const member of pools.flatMap((pool) => pool.members)) {
+      if (this.#deps.clock.now() > sliceEnd) {
+        await new Promise<void>((resolve) => this.#deps.clock.afterPoll(resolve));
+        sliceEnd = this.#deps.clock.now() + SLICE_MS;
+      }
+      if (!this.#generations.has(generation)) throw new Error(`generation ${generation} was discarded while it was prepared`);
+      this.#pools.place(member);
+    }
+  }
+
+  #forget(generation: number): void {
+    this.#generations.delete(generation);
+    this.#pools.release(generation);
+    this.#servers.release(generation);
+  }
+
+  *#activeMembers(): IterableIterator<Member> {
+    if (this.#active === null) return;
+    for (const pool of this.#pools.of(this.#active)) yield* pool.members;
+  }
+
+  #isActive(pool: Pool): boolean {
+    return this.#active !== null && pool.generations.has(this.#active);
+  }
+
+  #announce(member: Member): void {
+    const { pool } = member;
+    if (this.#handedOut.has(pool)) this.#deps.onEndpoints(pool.spec.hash, member.position, memberRows(member));
+    if (this.#isActive(pool)) for (const check of checksOf(member)) this.#checks.start(check);
+  }
+
+  #begin(slot: Slot, spec: PoolSpec): VerdictState {
+    const serving = [...this.#pools.membersAt(slot)].filter((member) => this.#isActive(member.pool));
+    const opinions = serving.flatMap((member) => checksOf(member).filter((check) => check.subject.slot === slot.row));
+    return firstVerdict({
+      configured: spec.check?.initial ?? null,
+      processStart: this.#active === null,
+      inService: serving.length > 0 && opinions.every((check) => check.record.verdict === 'up'),
+    });
+  }
+
+  #adminOf(slot: Slot): EffectiveAdmin {
+    const upstreams = [...this.#pools.membersAt(slot)].map((member) => member.spec.upstream);
+    return this.#admin.effective([slot.address, ...upstreams]);
+  }
+
+  #weightOf(member: Member): number {
+    const keys = [member.spec.upstream, ...member.endpoints.map(({ slot }) => slot.address)];
+    return this.#admin.weight(keys) ?? 1;
+  }
+
+  #writeAdmin(slot: Slot): void {
+    const { slots } = this.#deps.table;
+    const admin = this.#adminOf(slot);
+    slots.setTotal(slot.row, SLOT_DRAIN_DEADLINE, admin.deadline);
+    slots.store(slot.row, SLOT_ADMIN, ADMIN_WORDS[openness(admin)]);
+  }
+
+  /** The slot with this address or those of members with this text, and everybody who has one of them. */
+  #namedBy(key: string): { readonly members: ReadonlySet<Member>; readonly slots: ReadonlySet<Slot> } {
+    const members = new Set<Member>();
+    for (const pool of this.#pools.all()) {
+      for (const member of pool.members) if (member.spec.upstream === key) members.add(member);
+    }
+    const slots = new Set([...members].flatMap((member) => member.endpoints.map(({ slot }) => slot)));
+    const addressed = this.#registry.slots.find(key);
+    if (addressed !== undefined) slots.add(addressed);
+    for (const slot of slots) for (const member of this.#pools.membersAt(slot)) members.add(member);
+    return { members, slots };
+  }
+
+  #endDrain(key: string): void {
+    const { members, slots } = this.#namedBy(key);
+    const expired = new Set([...slots].filter((slot) => this.#adminOf(slot).expired));
+    if (expired.size === 0) return;
+    this.#adminChanged(members, expired);
+    this.#tell(drainEnded(key));
+    this.#deps.onCut([...expired].map((slot) => slot.row));
+  }
+
+  #adminChanged(members: ReadonlySet<Member>, slots: ReadonlySet<Slot>): void {
+    for (const slot of slots) this.#writeAdmin(slot);
+    for (const member of members) this.#pools.refresh(member.pool, [member]);
+  }
+
+  #tell(happening: Happening): void {
+    this.#deps.onEvent({ at: this.#deps.clock.wall(), ...happening });
+  }
+}
+
+/** How far an address is open: past its drain deadline it is as closed as in maintenance. */
+function openness(admin: EffectiveAdmin): AdminState {
+  return admin.expired ? 'maint' : admin.state;
+}
+
+function checksOf(member: Member): RunningCheck[] {
+  return member.endpoints.flatMap(({ check }) => (check === null ? [] : [check]));
+}

@@ -1,0 +1,109 @@
+import type { Server, Socket } from 'node:net';
+import type { MessagePort } from 'node:worker_threads';
+import type { ControlMessage, WorkerMessage } from '../../shared/messages.ts';
+import { transferable } from '../../shared/net/transfer.ts';
+import type { PlanManifest, PoolRows, Section, SectionHash } from '../../shared/plan/types.ts';
+import type { Thread } from './thread.ts';
+
+/** A worker that does not answer for this long, though its loop turns, fails the reload. */
+const ANSWER_TIMEOUT_MS = 30_000;
+
+export type DataWorkerState = 'starting' | 'serving' | 'retiring';
+
+/** One data-plane thread as the control plane speaks to it. */
+export class DataWorker {
+  readonly lane: number;
+  /** Its place among the workers; a successor takes the same one. */
+  readonly position: number;
+  readonly thread: Thread<ControlMessage, WorkerMessage>;
+  state: DataWorkerState = 'starting';
+  /** The generation in force here, 0 = none. */
+  generation = 0;
+  /** What its last words said, '' while it lives. */
+  crash = '';
+  /** It stood still and is being ended. */
+  hung = false;
+  #sections: ReadonlySet<SectionHash> = new Set();
+
+  constructor(lane: number, position: number, thread: Thread<ControlMessage, WorkerMessage>) {
+    this.lane = lane;
+    this.position = position;
+    this.thread = thread;
+  }
+
+  get name(): string {
+    return this.thread.name;
+  }
+
+  /** May be given work: it has its plan and nothing is known to be wrong with it. */
+  get serves(): boolean {
+    return this.state === 'serving' && this.crash === '' && !this.hung && this.thread.alive;
+  }
+
+  /** Has the section of the generation in force, so that it need not be sent. */
+  has(hash: SectionHash): boolean {
+    return this.#sections.has(hash);
+  }
+
+  /** Rejects with the worker's own words when it cannot compile the section. */
+  async stageSection(section: Section, rows: PoolRows | null): Promise<void> {
+    const answered = this.#ask(`section ${section.hash}`, 'section-staged');
+    this.thread.post({ type: 'section', section, rows });
+    await answered;
+  }
+
+  async stage(manifest: PlanManifest): Promise<void> {
+    const answered = this.#ask(`generation ${manifest.generation}`, 'staged');
+    this.thread.post({ type: 'stage', manifest });
+    await answered;
+  }
+
+  /** The message is on its way when this returns: what is posted afterwards meets the new plan. Resolves when it is in force. */
+  async commit(manifest: PlanManifest): Promise<void> {
+    const answered = this.thread.answer('commit', ANSWER_TIMEOUT_MS, (message) => {
+      return message.type === 'committed' && message.generation === manifest.generation;
+    });
+    this.thread.post({ type: 'commit', generation: manifest.generation });
+    this.generation = manifest.generation;
+    this.#sections = new Set(manifest.sections);
+    await answered;
+  }
+
+  rollback(generation: number): void {
+    this.thread.post({ type: 'rollback', generation });
+  }
+
+  takeServer(key: string, server: Server): void {
+    this.thread.post({ type: 'listen', key, server }, [transferable(server)]);
+  }
+
+  takeSocket(key: string, socket: Socket): void {
+    this.thread.post({ type: 'accepted', key, socket }, [transferable(socket)]);
+  }
+
+  takePort(port: MessagePort): void {
+    this.thread.post({ type: 'acceptor', port }, [port]);
+  }
+
+  /** Asks for the listening server of `key`; it arrives as a `server` message like one nobody asked for. */
+  async giveBack(key: string): Promise<void> {
+    const answered = this.thread.answer(`giving ${key} back`, ANSWER_TIMEOUT_MS, (message) => {
+      return message.type === 'server' && message.key === key;
+    });
+    this.thread.post({ type: 'give-back', key });
+    await answered;
+  }
+
+  /** Resolves with the number of connections that were reset, when the last one has ended. */
+  async drain(graceMs: number): Promise<number> {
+    const answered = this.thread.answer('draining', graceMs + ANSWER_TIMEOUT_MS, (message) => message.type === 'drained');
+    this.thread.post({ type: 'drain', graceMs });
+    const message = await answered;
+    return message.type === 'drained' ? message.reset : 0;
+  }
+
+  async #ask(what: string, expected: WorkerMessage['type']): Promise<void> {
+    const message = await this.thread.answer(what, ANSWER_TIMEOUT_MS, ({ type }) => type === expected || type === 'stage-failed');
+    if (message.type === 'stage-failed') throw new Error(`${this.name} refused the plan: ${message.message}`);
+  }
+}

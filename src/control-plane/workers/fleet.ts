@@ -1,0 +1,246 @@
+/**
+ * The data plane as the control plane holds it: workers, the acceptor, the listeners between them,
+ * and the one plan in force. Knows nothing of configs.
+ */
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/log.ts';
+import type { ControlMessage, WorkerMessage } from '../../shared/messages.ts';
+import type { StateTable, TableChunk } from '../../shared/state-table/table.ts';
+import type { ListenerSpec } from '../compile/compiled.ts';
+import type { ListenAddress } from '../listeners/bind.ts';
+import type { ServerTaker } from '../listeners/listener.ts';
+import { Listeners } from '../listeners/listeners.ts';
+import { Lobby } from '../listeners/lobby.ts';
+import { SharedAcceptor } from '../listeners/shared-acceptor.ts';
+import { Generations } from '../reload/generation.ts';
+import { Mutex } from '../reload/mutex.ts';
+import { applyPlan, stageIn, type PreparedPlan } from '../reload/transaction.ts';
+import type { ControlEvent, WorkerStatus } from '../types.ts';
+import type { DataWorker } from './data-worker.ts';
+import { Supervisor } from './supervisor.ts';
+
+export interface FleetDeps {
+  readonly workers: number;
+  readonly workerEntry: URL;
+  readonly acceptorEntry: URL;
+  readonly env: Readonly<Record<string, string>>;
+  readonly table: StateTable;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly hangTimeoutMs: number;
+  readonly platform: NodeJS.Platform;
+  debug(): boolean;
+  /** Makes the rows of a lane; returns the chunks that are new. */
+  addLane(lane: number): readonly TableChunk[];
+  /** What a worker says that is not about its plan, its servers or its end. */
+  onMessage(message: WorkerMessage): void;
+  /** The plan is about to go to the workers: nothing can fail any more. */
+  onCommit(generation: number): void;
+  /** No exchange of the generation runs any more. */
+  onRelease(generation: number): void;
+  onEvent(type: ControlEvent['type'], message: string, fields: ControlEvent['fields']): void;
+}
+
+/** Starts, reloads, retires and stops the threads of the data plane without losing a connection. */
+export class Fleet {
+  readonly #deps: FleetDeps;
+  readonly #supervisor: Supervisor;
+  readonly #lobby: Lobby;
+  readonly #listeners: Listeners;
+  readonly #acceptor: SharedAcceptor;
+  readonly #generations: Generations<DataWorker>;
+  /** A worker gets its plan either before a change or after it, never in between. */
+  readonly #planLock = new Mutex();
+  #plan: PreparedPlan | null = null;
+  #lostListener = '';
+
+  constructor(deps: FleetDeps) {
+    this.#deps = deps;
+    this.#generations = new Generations(deps.onRelease);
+    this.#supervisor = this.#makeSupervisor();
+    this.#lobby = new Lobby(() => this.#supervisor.leastLoaded(), deps.log);
+    this.#listeners = this.#makeListeners();
+    this.#acceptor = this.#makeAcceptor();
+  }
+
+  /** Resolves when every worker is ready. Rejects, with all of them ended, when one cannot start. */
+  async start(): Promise<void> {
+    try {
+      await this.#supervisor.start();
+    } catch (error) {
+      await this.stop(0);
+      throw error;
+    }
+  }
+
+  /** Puts a plan in force everywhere or nowhere. */
+  apply(plan: PreparedPlan): Promise<void> {
+    const wanted = { ...plan, listeners: plan.listeners.map((spec) => this.#supported(spec)) };
+    return this.#planLock.run(() =>
+      applyPlan(wanted, {
+        listeners: this.#listeners,
+        workers: () => this.#supervisor.serving(),
+        beforeOpen: async ({ listeners }) => {
+          if (listeners.some(({ accept }) => accept === 'shared')) await this.#acceptor.ensure();
+        },
+        onCommit: (committed, workers) => this.#onCommit(committed, workers),
+      }),
+    );
+  }
+
+  broadcast(message: ControlMessage): void {
+    this.#supervisor.broadcast(message);
+  }
+
+  addresses(): ReadonlyMap<string, ListenAddress> {
+    return this.#listeners.addresses();
+  }
+
+  status(): readonly WorkerStatus[] {
+    return this.#supervisor.status();
+  }
+
+  restarts(): { readonly crashes: number; readonly hangs: number } {
+    return this.#supervisor.restarts();
+  }
+
+  /** Why it is not whole: sentences, none when it is. */
+  degraded(): readonly string[] {
+    const reasons: string[] = [];
+    if (this.#supervisor.serving().length === 0) reasons.push('no worker serves');
+    const { spentPlaces } = this.#supervisor;
+    if (spentPlaces > 0) reasons.push(`${spentPlaces} worker(s) end again and again and are restarted with a delay`);
+    if (this.#lostListener !== '') reasons.push(this.#lostListener);
+    return reasons;
+  }
+
+  /** Replaces one worker; resolves when its successor accepts, while the old one still drains. */
+  retire(lane: number, graceMs: number): Promise<void> {
+    return this.#supervisor.retire(lane, graceMs);
+  }
+
+  /** Stops accepting, drains for at most `graceMs`, resets the rest, ends all threads. */
+  async stop(graceMs: number): Promise<void> {
+    await this.#planLock.run(() => this.#listeners.close());
+    await this.#acceptor.stop();
+    this.#lobby.clear();
+    await this.#supervisor.stop(graceMs);
+  }
+
+  #makeSupervisor(): Supervisor {
+    const { workers: count, workerEntry: entry, env, table, clock, log, hangTimeoutMs } = this.#deps;
+    return new Supervisor({
+      count,
+      entry,
+      env,
+      table,
+      clock,
+      log,
+      hangTimeoutMs,
+      debug: () => this.#deps.debug(),
+      addLane: (lane) => this.#deps.addLane(lane),
+      admit: (worker) => this.#admit(worker),
+      handOver: (worker) => this.#handOver(worker),
+      onMessage: (worker, message) => this.#receive(worker, message),
+      onGone: (worker) => this.#onWorkerGone(worker),
+      onEvent: (type, message, fields) => this.#deps.onEvent(type, message, fields),
+    });
+  }
+
+  #makeListeners(): Listeners {
+    return new Listeners({
+      positions: this.#deps.workers,
+      reusePort: this.#deps.platform === 'linux',
+      lobby: this.#lobby,
+      log: this.#deps.log,
+      holderOf: ({ accept }, position) => {
+        if (accept === 'kernel') return this.#supervisor.at(position);
+        return this.#acceptor.ready ? this.#acceptor : null;
+      },
+    });
+  }
+
+  #makeAcceptor(): SharedAcceptor {
+    const { acceptorEntry: entry, env, table, clock, log } = this.#deps;
+    return new SharedAcceptor({
+      entry,
+      env,
+      table,
+      clock,
+      log,
+      lobby: this.#lobby,
+      workers: () => this.#supervisor.serving(),
+      onServer: (holder, key, server) => this.#listeners.returned(holder, key, server),
+      onGone: (holder) => this.#restoreListeners(holder),
+      onReady: () => void this.#planLock.run(async () => this.#listeners.settle()),
+    });
+  }
+
+  /** Without SO_REUSEPORT there is one listening socket, so one thread accepts. */
+  #supported(spec: ListenerSpec): ListenerSpec {
+    return this.#deps.platform === 'linux' ? spec : { ...spec, accept: 'shared' };
+  }
+
+  #onCommit(plan: PreparedPlan, workers: readonly DataWorker[]): void {
+    this.#plan = plan;
+    this.#deps.onCommit(plan.manifest.generation);
+    this.#generations.commit(plan.manifest.generation, workers);
+  }
+
+  #admit(worker: DataWorker): Promise<void> {
+    return this.#planLock.run(async () => {
+      if (this.#plan !== null) {
+        const { manifest } = this.#plan;
+        await stageIn(worker, this.#plan);
+        await worker.commit(manifest);
+        this.#generations.join(worker, manifest.generation);
+      }
+      this.#supervisor.seat(worker);
+      this.#acceptor.join(worker);
+      this.#listeners.settle();
+      this.#lobby.flush();
+    });
+  }
+
+  /** Listening servers move first; the acceptor's last sockets have arrived when this resolves. */
+  async #handOver(worker: DataWorker): Promise<void> {
+    await this.#planLock.run(() => this.#listeners.handOver(worker));
+    await this.#acceptor.leave(worker);
+  }
+
+  async #onWorkerGone(worker: DataWorker): Promise<void> {
+    await this.#acceptor.leave(worker);
+    this.#generations.gone(worker);
+    await this.#restoreListeners(worker);
+  }
+
+  /** Under the lock: servers recalled by a running change must not go back to a worker meanwhile. */
+  #restoreListeners(holder: ServerTaker): Promise<void> {
+    return this.#planLock.run(() => this.#restoreLost(holder));
+  }
+
+  async #restoreLost(holder: ServerTaker): Promise<void> {
+    try {
+      await this.#listeners.restore(holder);
+      this.#listeners.settle();
+      this.#lostListener = '';
+    } catch (error) {
+      this.#lostListener = error instanceof Error ? error.message : String(error);
+      this.#deps.log.error(`a listening socket could not be opened anew: ${this.#lostListener}`);
+    }
+  }
+
+  #receive(worker: DataWorker, message: WorkerMessage): void {
+    switch (message.type) {
+      case 'server':
+        if (message.server !== null) this.#listeners.returned(worker, message.key, message.server);
+        return;
+      case 'orphan':
+        return this.#lobby.admit(message.key, message.socket);
+      case 'generation-idle':
+        return this.#generations.idle(worker, message.generation);
+      default:
+        return this.#deps.onMessage(message);
+    }
+  }
+}

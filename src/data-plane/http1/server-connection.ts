@@ -1,0 +1,476 @@
+/**
+ * One HTTP/1 connection of a client: cuts the byte stream into requests, one exchange at a time, and
+ * frames the answers. Requests that arrive early (pipelining) wait in one bounded buffer.
+ *
+ * Phases: idle → head → busy → idle … → linger → closed, or busy → tunnel.
+ */
+import type { Socket } from 'node:net';
+import { parseIp, type IpAddress } from '../../shared/net/ip.ts';
+import {
+  SERVER_BAD_REQUESTS,
+  SERVER_LIMIT_HITS,
+  SERVER_RESPONSES,
+  SERVER_TIMEOUTS,
+} from '../../shared/state-table/layout.ts';
+import { errorText, reasonOf } from '../proxy/error-response.ts';
+import { Exchange } from '../proxy/exchange.ts';
+import type { ClientSide, TunnelEnd } from '../proxy/sides.ts';
+import type { HttpServer } from '../server.ts';
+import { Deadline, type Expirable } from '../wheel.ts';
+import type { World } from '../world.ts';
+import { ChunkedDecoder } from './chunked.ts';
+import { BODY_CHUNKED, BODY_CLOSE, BODY_LENGTH, BODY_NONE } from './head.ts';
+import { MessageWriter } from './message-writer.ts';
+import { parseRequestHead } from './request-parser.ts';
+import { findHeadEnd, hasBareLf, skipLeadingCrlf } from './scan.ts';
+
+type Phase = 'idle' | 'head' | 'busy' | 'linger' | 'tunnel' | 'closed';
+
+/** Bytes of pipelined requests kept while an exchange runs; then the socket is paused. */
+const MAX_AHEAD_BYTES = 65_536;
+/** After the last response the client may still be sending: its bytes are read and dropped this long. */
+const LINGER_MS = 5000;
+const LINGER_MAX_BYTES = 268_435_456;
+const HALF_CLOSED_MAX_MS = 300_000;
+const NO_SERVER_IDLE_MS = 5000;
+
+export class ServerConnection implements ClientSide, Expirable {
+  readonly #world: World;
+  readonly #socket: Socket;
+  readonly #listenerKey: string;
+  readonly #writer: MessageWriter;
+  readonly #deadline: Deadline;
+  #peer: IpAddress | null | undefined = undefined;
+  #phase: Phase = 'idle';
+  #server: HttpServer | null = null;
+  #pending: Buffer | null = null;
+  #paused = false;
+  #inputEnded = false;
+
+  /** The exchange now running, its request body and how its response is framed. */
+  #exchange: Exchange | null = null;
+  #decoder: ChunkedDecoder | null = null;
+  #bodyKind = BODY_NONE;
+  #remaining = 0;
+  #requestDone = true;
+  #version = 11;
+  #keepAlive = true;
+  #blocked = false;
+  #bodyLimitAt = Infinity;
+  #writeLimitAt = Infinity;
+  #discarded = 0;
+  #reading = false;
+  #tunnel: TunnelEnd | null = null;
+
+  constructor(world: World, socket: Socket, listenerKey: string) {
+    this.#world = world;
+    this.#socket = socket;
+    this.#listenerKey = listenerKey;
+    this.#writer = new MessageWriter(socket);
+    this.#deadline = new Deadline(this);
+    socket.allowHalfOpen = true;
+    socket.setNoDelay(true);
+    socket.on('data', (chunk: Buffer) => this.#onData(chunk));
+    socket.on('end', () => this.#onFin());
+    socket.on('drain', () => this.#onDrain());
+    // Nothing to do here: 'close' follows, and a socket without this listener would end the thread.
+    socket.on('error', () => {});
+    socket.on('close', (broken: boolean) => this.#onClose(broken));
+    this.#armIdle();
+  }
+
+  get listenerKey(): string {
+    return this.#listenerKey;
+  }
+
+  /** The TCP peer, canonical; null when the socket has none any more. */
+  get peer(): IpAddress | null {
+    if (this.#peer === undefined) this.#peer = parseIp(this.#socket.remoteAddress ?? '');
+    return this.#peer;
+  }
+
+  get peerPort(): number {
+    return this.#socket.remotePort ?? 0;
+  }
+
+  get localAddress(): string {
+    return this.#socket.localAddress ?? '';
+  }
+
+  get localPort(): number {
+    return this.#socket.localPort ?? 0;
+  }
+
+  /** No request runs and none has begun. */
+  get idle(): boolean {
+    return this.#phase === 'idle';
+  }
+
+  // --- what the exchange asks -------------------------------------------------------------------
+
+  sendInterim(status: number, reason: string, lines: string): void {
+    if (this.#version < 11) return;
+    this.#socket.write(`HTTP/1.1 ${status} ${reason}\r\n${lines}\r\n`, 'latin1');
+  }
+
+  sendHead(status: number, reason: string, lines: string, body: number): void {
+    // A request that is still being sent cannot be followed by another one on this connection.
+    if (!this.#requestDone || this.#inputEnded || this.#world.draining) this.#keepAlive = false;
+    const unsized = body === BODY_CHUNKED || body === BODY_CLOSE;
+    const chunked = unsized && this.#version >= 11;
+    if (unsized && !chunked) this.#keepAlive = false;
+    let head = `HTTP/1.1 ${status} ${reason}\r\n${lines}`;
+    if (chunked) head += 'Transfer-Encoding: chunked\r\n';
+    if (!this.#keepAlive) head += 'Connection: close\r\n';
+    else if (this.#version < 11) head += 'Connection: keep-alive\r\n';
+    const limitMs = this.#server!.options.writeTimeoutMs;
+    if (limitMs > 0) this.#writeLimitAt = this.#world.clock.now() + limitMs;
+    this.#writer.start(`${head}\r\n`, chunked);
+  }
+
+  sendBody(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
+    const open = this.#writer.body(buffer, start, end, owned);
+    if (!open && !this.#blocked) {
+      this.#blocked = true;
+      this.#rearm();
+    }
+    return open;
+  }
+
+  sendEnd(trailers: string): void {
+    this.#writer.end(this.#version >= 11 ? trailers : '');
+    this.#responseDone();
+  }
+
+  flush(): void {
+    this.#writer.flush();
+  }
+
+  closeAfter(): void {
+    this.#keepAlive = false;
+  }
+
+  reset(): void {
+    this.#phase = 'closed';
+    this.#socket.resetAndDestroy();
+  }
+
+  pause(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#socket.pause();
+    this.#rearm();
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#socket.resume();
+    this.#rearm();
+  }
+
+  beginTunnel(lines: string, end: TunnelEnd): Buffer | null {
+    this.#socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines}\r\n`, 'latin1');
+    this.#leaveExchange();
+    this.#phase = 'tunnel';
+    this.#tunnel = end;
+    this.#world.wheel.disarm(this.#deadline);
+    const early = this.#pending;
+    this.#pending = null;
+    if (this.#inputEnded) end.onTunnelFin();
+    return early;
+  }
+
+  writeRaw(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
+    const open = this.#writer.body(buffer, start, end, owned);
+    // The counterpart is paused until this side drains; a reader that never does is given up.
+    if (!open) this.#world.wheel.arm(this.#deadline, this.#server!.options.writeIdleTimeoutMs);
+    return open;
+  }
+
+  finishRaw(): void {
+    this.#socket.end();
+    this.#world.wheel.arm(this.#deadline, HALF_CLOSED_MAX_MS);
+  }
+
+  // --- what the worker asks ---------------------------------------------------------------------
+
+  /** The listener or the worker goes away: an idle connection ends now, a busy one after its response. */
+  retire(): void {
+    this.#keepAlive = false;
+    if (this.#phase === 'idle') this.#finish();
+  }
+
+  // --- socket events ----------------------------------------------------------------------------
+
+  #onData(chunk: Buffer): void {
+    if (this.#phase === 'tunnel') {
+      if (!this.#tunnel!.onTunnelData(chunk, 0, chunk.length, true)) this.pause();
+      return;
+    }
+    if (this.#phase === 'linger' || this.#phase === 'closed') {
+      this.#discard(chunk.length);
+      return;
+    }
+    const input = this.#pending === null ? chunk : Buffer.concat([this.#pending, chunk]);
+    this.#pending = null;
+    this.#read(input);
+  }
+
+  /** Works through the input until it is used up or something has to be waited for. */
+  #read(input: Buffer): void {
+    let at = 0;
+    this.#reading = true;
+    while (at < input.length && (this.#phase === 'idle' || this.#phase === 'head' || this.#phase === 'busy')) {
+      if (this.#phase !== 'busy') {
+        at = this.#readHead(input, at);
+        if (at < 0) break;
+      } else if (this.#requestDone) {
+        this.#keepAhead(input, at);
+        break;
+      } else {
+        at = this.#readBody(input, at);
+      }
+    }
+    this.#reading = false;
+    this.#exchange?.onRequestTurn();
+  }
+
+  /** Returns the index behind the head, or −1 when it is not complete or was refused. */
+  #readHead(input: Buffer, from: number): number {
+    const at = skipLeadingCrlf(input, from, input.length);
+    if (at === input.length) return at;
+    const current = this.#world.current(this.#listenerKey);
+    if (current === null) {
+      this.#finish();
+      return -1;
+    }
+    this.#server = current.server;
+    const { limits } = current.server;
+    const end = findHeadEnd(input, at, input.length);
+    if (end < 0) return this.#awaitHead(input, at, limits.maxBytes);
+    if (end - at > limits.maxBytes) return this.#refuse(431);
+    const head = this.#world.takeHead();
+    const status = parseRequestHead(input.toString('latin1', at, end), head, limits);
+    if (status !== 0) {
+      this.#world.giveHead(head);
+      return this.#refuse(status);
+    }
+    this.#version = head.version;
+    this.#keepAlive = head.keepAlive && !this.#world.draining;
+    this.#bodyKind = head.body;
+    this.#remaining = head.contentLength;
+    this.#requestDone = head.body === BODY_NONE || (head.body === BODY_LENGTH && head.contentLength === 0);
+    this.#phase = 'busy';
+    this.#startBody();
+    const exchange = new Exchange(this.#world, this, current.server, current.generation, head);
+    this.#exchange = exchange;
+    exchange.start();
+    return end;
+  }
+
+  #startBody(): void {
+    if (this.#requestDone) {
+      this.#world.wheel.disarm(this.#deadline);
+      return;
+    }
+    const limitMs = this.#server!.options.readBodyTimeoutMs;
+    this.#bodyLimitAt = limitMs > 0 ? this.#world.clock.now() + limitMs : Infinity;
+    if (this.#bodyKind === BODY_CHUNKED) {
+      this.#decoder ??= new ChunkedDecoder();
+      this.#decoder.reset();
+    }
+    this.#rearm();
+  }
+
+  #awaitHead(input: Buffer, at: number, maxBytes: number): number {
+    if (hasBareLf(input, at, input.length)) return this.#refuse(400);
+    if (input.length - at >= maxBytes) return this.#refuse(input.indexOf('\r\n', at) < 0 ? 414 : 431);
+    this.#pending = at === 0 ? input : input.subarray(at);
+    if (this.#phase !== 'head') {
+      // Counted from the first byte, not from the last one: a dribbling client gets no extension.
+      this.#phase = 'head';
+      this.#world.wheel.arm(this.#deadline, this.#server!.options.readHeaderTimeoutMs);
+    }
+    return -1;
+  }
+
+  /** Feeds the running exchange; returns the index of the first byte that is not part of its body. */
+  #readBody(input: Buffer, at: number): number {
+    const exchange = this.#exchange;
+    if (exchange === null) return input.length;
+    if (this.#bodyKind === BODY_LENGTH) {
+      const take = Math.min(this.#remaining, input.length - at);
+      this.#remaining -= take;
+      exchange.onRequestBody(input, at, at + take);
+      if (this.#remaining === 0) this.#requestEnded(exchange, '');
+      else this.#rearm();
+      return at + take;
+    }
+    const decoder = this.#decoder!;
+    const next = decoder.feed(input, at, input.length, this);
+    if (decoder.error !== 0) {
+      this.#failRequest(decoder.error);
+      return input.length;
+    }
+    if (decoder.done) this.#requestEnded(exchange, decoder.trailers);
+    else this.#rearm();
+    return next;
+  }
+
+  /** Sink of the chunked decoder. */
+  onBody(buffer: Buffer, start: number, end: number): void {
+    this.#exchange?.onRequestBody(buffer, start, end);
+  }
+
+  #requestEnded(exchange: Exchange, trailers: string): void {
+    this.#requestDone = true;
+    this.#bodyLimitAt = Infinity;
+    this.#rearm();
+    if (this.#exchange === exchange) exchange.onRequestEnd(trailers);
+  }
+
+  /** Pipelined bytes wait for the running exchange. */
+  #keepAhead(input: Buffer, at: number): void {
+    this.#pending = input.subarray(at);
+    if (this.#pending.length >= MAX_AHEAD_BYTES) this.pause();
+  }
+
+  #discard(bytes: number): void {
+    this.#discarded += bytes;
+    if (this.#discarded > LINGER_MAX_BYTES) this.#socket.destroy();
+    else if (this.#phase === 'linger') this.#world.wheel.arm(this.#deadline, LINGER_MS);
+  }
+
+  #onDrain(): void {
+    this.#blocked = false;
+    if (this.#phase === 'tunnel') {
+      this.#world.wheel.disarm(this.#deadline);
+      this.#tunnel!.onTunnelDrain();
+      return;
+    }
+    if (this.#phase === 'busy') this.#rearm();
+    this.#exchange?.onClientDrain();
+  }
+
+  #onFin(): void {
+    this.#inputEnded = true;
+    if (this.#phase === 'tunnel') this.#tunnel!.onTunnelFin();
+    else if (this.#phase !== 'busy') this.#socket.destroySoon();
+    else if (!this.#requestDone) this.#socket.destroy();
+    // Else the client has only said that it sends nothing more: it gets its answer (RFC 9112 section 9.6).
+  }
+
+  #onClose(broken: boolean): void {
+    const tunnel = this.#tunnel;
+    this.#tunnel = null;
+    this.#phase = 'closed';
+    this.#world.wheel.remove(this.#deadline);
+    const exchange = this.#exchange;
+    this.#leaveExchange();
+    exchange?.onClientGone();
+    if (broken) tunnel?.onTunnelReset();
+    this.#world.connectionClosed(this);
+  }
+
+  // --- deadlines --------------------------------------------------------------------------------
+
+  onDeadline(): void {
+    switch (this.#phase) {
+      case 'head':
+        this.#world.servers.count(this.#server!.row, SERVER_TIMEOUTS, 1);
+        this.#refuse(408);
+        return;
+      case 'busy':
+        this.#world.servers.count(this.#server!.row, SERVER_TIMEOUTS, 1);
+        if (this.#blocked || this.#requestDone) this.#abortExchange();
+        else this.#failRequest(408);
+        return;
+      case 'tunnel':
+        this.#tunnel!.onTunnelReset();
+        this.reset();
+        return;
+      default:
+        this.#socket.destroy();
+    }
+  }
+
+  /** One deadline for what the running exchange waits for: a client that reads, or one that sends. */
+  #rearm(): void {
+    if (this.#phase !== 'busy' || this.#server === null) return;
+    const { options } = this.#server;
+    let delayMs = Infinity;
+    if (this.#blocked) delayMs = options.writeIdleTimeoutMs;
+    else if (!this.#requestDone) delayMs = options.readBodyIdleTimeoutMs;
+    else if (this.#paused) delayMs = options.writeIdleTimeoutMs;
+    const limitAt = Math.min(this.#bodyLimitAt, this.#writeLimitAt);
+    if (limitAt !== Infinity) delayMs = Math.min(delayMs, Math.max(0, limitAt - this.#world.clock.now()));
+    if (delayMs === Infinity) this.#world.wheel.disarm(this.#deadline);
+    else this.#world.wheel.arm(this.#deadline, delayMs);
+  }
+
+  #armIdle(): void {
+    const options = this.#server?.options ?? this.#world.current(this.#listenerKey)?.server.options;
+    this.#world.wheel.arm(this.#deadline, options?.idleTimeoutMs ?? NO_SERVER_IDLE_MS);
+  }
+
+  // --- ends -------------------------------------------------------------------------------------
+
+  /** The response is out: next request, or the end of the connection. */
+  #responseDone(): void {
+    this.#leaveExchange();
+    if (!this.#requestDone || !this.#keepAlive || this.#inputEnded) {
+      this.#finish();
+      return;
+    }
+    this.#phase = 'idle';
+    this.#armIdle();
+    if (this.#paused) this.resume();
+    if (this.#reading || this.#pending === null) return;
+    const input = this.#pending;
+    this.#pending = null;
+    this.#read(input);
+  }
+
+  #leaveExchange(): void {
+    this.#exchange = null;
+    this.#blocked = false;
+    this.#bodyLimitAt = Infinity;
+    this.#writeLimitAt = Infinity;
+  }
+
+  /** Ends gently: FIN after the last byte, then reads on for a while, or a reset could eat the response. */
+  #finish(): void {
+    this.#phase = 'linger';
+    this.#pending = null;
+    if (this.#paused) this.resume();
+    this.#world.wheel.arm(this.#deadline, LINGER_MS);
+    if (this.#inputEnded) this.#socket.destroySoon();
+    else this.#socket.end();
+  }
+
+  /** The request head is refused: the answer, and the end. Nothing of it reaches an upstream. */
+  #refuse(status: number): number {
+    const { row } = this.#server!;
+    this.#world.servers.count(row, SERVER_RESPONSES + Math.floor(status / 100) - 1, 1);
+    this.#world.servers.count(row, SERVER_BAD_REQUESTS, 1);
+    if (status === 413 || status === 414 || status === 431) this.#world.servers.count(row, SERVER_LIMIT_HITS, 1);
+    const { lines, body } = errorText(status, this.#world.clock.wall());
+    this.#socket.write(`HTTP/1.1 ${status} ${reasonOf(status)}\r\n${lines}Connection: close\r\n\r\n${body}`, 'latin1');
+    this.#finish();
+    return -1;
+  }
+
+  /** The body of the running request is broken or does not come. */
+  #failRequest(status: number): void {
+    this.#requestDone = false;
+    this.#exchange?.onRequestFailed(status);
+  }
+
+  #abortExchange(): void {
+    const exchange = this.#exchange;
+    this.#leaveExchange();
+    this.reset();
+    exchange?.onClientGone();
+  }
+}

@@ -1,0 +1,388 @@
+/**
+ * One HTTP/1.1 connection to an upstream: dials, sends requests one at a time, cuts the answer into
+ * head, body and end, and knows whether the connection may be used again. It decides nothing about
+ * retries; it tells its user what happened.
+ */
+import { connect, type Socket } from 'node:net';
+import type { EndpointPlan } from '../../shared/plan/types.ts';
+import type { Endpoints, UpstreamContext } from '../pool/endpoints.ts';
+import type { TunnelEnd, UpstreamFailure, UpstreamSide, UpstreamUser } from '../proxy/sides.ts';
+import { Deadline, type Expirable } from '../wheel.ts';
+import { ChunkedDecoder } from './chunked.ts';
+import { describeFault } from './errors.ts';
+import { BODY_CHUNKED, BODY_CLOSE, BODY_LENGTH, BODY_NONE, type Head, FIELD_KEEP_ALIVE } from './head.ts';
+import type { HeadLimits } from './limits.ts';
+import { MessageWriter } from './message-writer.ts';
+import { parseResponseHead } from './response-parser.ts';
+import { findHeadEnd } from './scan.ts';
+
+/** What the deadline of the connection means now. */
+type Waiting = 'dial' | 'response-head' | 'paused' | 'idle' | 'half-closed' | 'none';
+
+const KEEP_ALIVE_PROBE_MS = 15_000;
+/** A paused upstream is not read, so neither RST nor FIN is seen: after this long it is given up. */
+const PAUSED_MAX_MS = 600_000;
+/** A tunnel whose one direction ended is given up when the other stays silent this long. */
+const HALF_CLOSED_MAX_MS = 300_000;
+
+export class UpstreamConnection implements UpstreamSide, Expirable {
+  reused = false;
+  readonly #owner: Endpoints;
+  readonly #context: UpstreamContext;
+  readonly #endpoint: EndpointPlan;
+  readonly #deadline = new Deadline(this);
+  #limits: HeadLimits;
+  #user: UpstreamUser | null;
+  #socket!: Socket;
+  #writer!: MessageWriter;
+  #tunnel: TunnelEnd | null = null;
+  #waiting: Waiting = 'none';
+  #connected = false;
+  #ended = false;
+  #errorCode = '';
+  #paused = false;
+
+  /** Response being read. */
+  #method = '';
+  #pending: Buffer | null = null;
+  #inBody = false;
+  #body = BODY_NONE;
+  #remaining = 0;
+  #decoder: ChunkedDecoder | null = null;
+  #keepAlive = false;
+  #awaiting = false;
+
+  constructor(owner: Endpoints, context: UpstreamContext, endpoint: EndpointPlan, user: UpstreamUser, limits: HeadLimits) {
+    this.#owner = owner;
+    this.#context = context;
+    this.#endpoint = endpoint;
+    this.#user = user;
+    this.#limits = limits;
+  }
+
+  get slot(): number {
+    return this.#endpoint.slot;
+  }
+
+  /** Idle, connected and not closed by the other side. */
+  get usable(): boolean {
+    return this.#connected && !this.#ended && this.#user === null && this.#socket.writable;
+  }
+
+  goesTo(endpoint: EndpointPlan): boolean {
+    return this.#endpoint.host === endpoint.host && this.#endpoint.port === endpoint.port;
+  }
+
+  dial(timeoutMs: number): void {
+    this.#socket = connect({
+      host: this.#endpoint.host,
+      port: this.#endpoint.port,
+      noDelay: true,
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+      allowHalfOpen: true,
+      autoSelectFamily: false,
+      onread: { buffer: this.#context.readBuffer, callback: (size, buffer) => this.#onRead(buffer as Buffer, size) },
+    });
+    this.#writer = new MessageWriter(this.#socket);
+    this.#socket.on('connect', () => this.#onConnect());
+    this.#socket.on('end', () => this.#onFin());
+    this.#socket.on('drain', () => this.#onDrain());
+    this.#socket.on('error', (error: NodeJS.ErrnoException) => {
+      this.#errorCode = error.code ?? error.message;
+    });
+    this.#socket.on('close', () => this.#onClose());
+    this.#wait('dial', timeoutMs);
+  }
+
+  /** An idle connection gets its next user. */
+  adopt(user: UpstreamUser, limits: HeadLimits): void {
+    this.reused = true;
+    this.#user = user;
+    this.#limits = limits;
+    this.#wait('none', 0);
+    user.onConnected(this);
+  }
+
+  sendHead(requestLine: string, lines: string, method: string, chunked: boolean): void {
+    this.#method = method;
+    this.#awaiting = true;
+    this.#writer.start(`${requestLine}\r\n${lines}\r\n`, chunked);
+  }
+
+  sendBody(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
+    return this.#writer.body(buffer, start, end, owned);
+  }
+
+  sendEnd(trailers: string): void {
+    this.#writer.end(trailers);
+  }
+
+  flush(): void {
+    this.#writer.flush();
+  }
+
+  expectHead(timeoutMs: number): void {
+    if (this.#awaiting && timeoutMs > 0) this.#wait('response-head', timeoutMs);
+  }
+
+  pause(): void {
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#socket.pause();
+    this.#wait('paused', PAUSED_MAX_MS);
+  }
+
+  resume(): void {
+    if (!this.#paused) return;
+    this.#paused = false;
+    if (this.#waiting === 'paused') this.#wait('none', 0);
+    this.#socket.resume();
+  }
+
+  beginTunnel(end: TunnelEnd): void {
+    this.#tunnel = end;
+    this.#wait('none', 0);
+  }
+
+  writeRaw(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
+    return this.#writer.body(buffer, start, end, owned);
+  }
+
+  finishRaw(): void {
+    this.#socket.end();
+    this.#wait('half-closed', HALF_CLOSED_MAX_MS);
+  }
+
+  release(idleMs: number, maxIdle: number): void {
+    this.#user = null;
+    this.#awaiting = false;
+    if (maxIdle === 0 || idleMs <= 0 || this.#ended || !this.#socket.writable) {
+      this.close();
+      return;
+    }
+    if (this.#paused) this.resume();
+    this.#wait('idle', idleMs);
+    this.#owner.keep(this, maxIdle);
+  }
+
+  /** Ends it without telling the user. */
+  close(): void {
+    this.#user = null;
+    this.#tunnel = null;
+    this.#socket.destroy();
+  }
+
+  reset(): void {
+    this.#user = null;
+    this.#tunnel = null;
+    this.#socket.resetAndDestroy();
+  }
+
+  /** The drain deadline of its slot passed, or the thread dies: both sides see a reset. */
+  cut(): void {
+    const user = this.#user;
+    const tunnel = this.#tunnel;
+    this.reset();
+    if (tunnel !== null) tunnel.onTunnelReset();
+    else user?.onUpstreamFailed('closed', 'cut by a drain deadline');
+  }
+
+  onDeadline(): void {
+    const waiting = this.#waiting;
+    this.#waiting = 'none';
+    const user = this.#user;
+    if (waiting === 'half-closed') {
+      this.cut();
+    } else if (waiting === 'dial') {
+      this.reset();
+      user?.onDialFailed('ETIMEDOUT');
+    } else if (waiting === 'response-head') {
+      this.reset();
+      user?.onUpstreamFailed('timeout', 'no response head in time');
+    } else if (waiting === 'paused') {
+      this.reset();
+      user?.onUpstreamFailed('closed', 'paused for too long');
+    } else if (waiting === 'idle') {
+      this.close();
+    }
+  }
+
+  #wait(waiting: Waiting, ms: number): void {
+    this.#waiting = waiting;
+    if (waiting === 'none') this.#context.wheel.disarm(this.#deadline);
+    else this.#context.wheel.arm(this.#deadline, ms);
+  }
+
+  #onConnect(): void {
+    this.#connected = true;
+    this.#wait('none', 0);
+    this.#user?.onConnected(this);
+  }
+
+  #onDrain(): void {
+    if (this.#tunnel !== null) this.#tunnel.onTunnelDrain();
+    else this.#user?.onUpstreamDrain();
+  }
+
+  /** One read. Returns false to stop reading (paused). */
+  #onRead(buffer: Buffer, size: number): boolean {
+    if (this.#tunnel !== null) {
+      this.#passOn(this.#tunnel, buffer, 0, size);
+      return !this.#paused;
+    }
+    if (this.#user === null) {
+      // Bytes nobody asked for: the connection is out of step and must not be used again.
+      this.close();
+      return false;
+    }
+    if (this.#pending === null) this.#consume(buffer, 0, size, false);
+    else this.#consumePending(buffer, size);
+    this.#user?.onResponseTurn();
+    return !this.#paused;
+  }
+
+  #passOn(tunnel: TunnelEnd, buffer: Buffer, start: number, end: number): void {
+    if (this.#waiting === 'half-closed') this.#wait('half-closed', HALF_CLOSED_MAX_MS);
+    if (!tunnel.onTunnelData(buffer, start, end, false)) this.pause();
+  }
+
+  #consumePending(buffer: Buffer, size: number): void {
+    const joined = Buffer.concat([this.#pending!, buffer.subarray(0, size)]);
+    this.#pending = null;
+    this.#consume(joined, 0, joined.length, true);
+  }
+
+  /** Cuts buffer[at, end) into heads and body until it is used up or the response is over. */
+  #consume(buffer: Buffer, start: number, end: number, owned: boolean): void {
+    let at = start;
+    while (at < end) {
+      if (this.#tunnel !== null) {
+        this.#passOn(this.#tunnel, buffer, at, end);
+        return;
+      }
+      if (this.#user === null) {
+        this.close();
+        return;
+      }
+      at = this.#inBody ? this.#readBody(buffer, at, end) : this.#readHead(buffer, at, end, owned);
+      if (at < 0) return;
+    }
+  }
+
+  /** Returns the index behind the head, or −1 when it is not complete or refused. */
+  #readHead(buffer: Buffer, at: number, end: number, owned: boolean): number {
+    if (!this.#awaiting) return this.#fail('invalid', 'bytes before a request');
+    const headEnd = findHeadEnd(buffer, at, end);
+    if (headEnd < 0) {
+      if (end - at > this.#limits.maxBytes) return this.#fail('invalid', 'response head too large');
+      this.#pending = owned ? buffer.subarray(at, end) : Buffer.from(buffer.subarray(at, end));
+      return -1;
+    }
+    const head = this.#context.head;
+    const fault = parseResponseHead(buffer.toString('latin1', at, headEnd), head, this.#method, this.#limits);
+    if (fault !== 0) return this.#fail('invalid', describeFault(fault));
+    if (head.status >= 200 || head.status === 101) {
+      this.#awaiting = false;
+      this.#wait('none', 0);
+      this.#startBody(head);
+    }
+    const user = this.#user!;
+    user.onResponseHead(head);
+    if (this.#user === user && this.#tunnel === null && !this.#awaiting && this.#body === BODY_NONE) this.#complete('');
+    return headEnd;
+  }
+
+  #startBody(head: Head): void {
+    this.#body = head.status === 101 ? BODY_CLOSE : head.body;
+    this.#remaining = head.contentLength;
+    this.#keepAlive = head.keepAlive && head.body !== BODY_CLOSE;
+    this.#inBody = true;
+    if (head.body === BODY_LENGTH && head.contentLength === 0) this.#body = BODY_NONE;
+    if (this.#body !== BODY_CHUNKED) return;
+    this.#decoder ??= new ChunkedDecoder();
+    this.#decoder.reset();
+  }
+
+  /** Returns the index of the first byte not used. */
+  #readBody(buffer: Buffer, at: number, end: number): number {
+    const user = this.#user!;
+    if (this.#body === BODY_LENGTH) {
+      const take = Math.min(this.#remaining, end - at);
+      this.#remaining -= take;
+      user.onResponseBody(buffer, at, at + take);
+      if (this.#remaining === 0 && this.#user === user) this.#complete('');
+      return at + take;
+    }
+    if (this.#body === BODY_CLOSE) {
+      user.onResponseBody(buffer, at, end);
+      return end;
+    }
+    return this.#readChunks(buffer, at, end, user);
+  }
+
+  #readChunks(buffer: Buffer, at: number, end: number, user: UpstreamUser): number {
+    const decoder = this.#decoder!;
+    const next = decoder.feed(buffer, at, end, this);
+    if (this.#user !== user) return -1;
+    if (decoder.error !== 0) return this.#fail('invalid', 'broken chunked body');
+    if (decoder.done) this.#complete(decoder.trailers);
+    return next;
+  }
+
+  /** Sink of the chunked decoder. */
+  onBody(buffer: Buffer, start: number, end: number): void {
+    this.#user?.onResponseBody(buffer, start, end);
+  }
+
+  #complete(trailers: string): void {
+    this.#inBody = false;
+    this.#body = BODY_NONE;
+    this.#user!.onResponseEnd(trailers, this.#keepAlive && !this.#ended);
+  }
+
+  #fail(failure: UpstreamFailure, detail: string): number {
+    const user = this.#user;
+    this.reset();
+    user?.onUpstreamFailed(failure, detail);
+    return -1;
+  }
+
+  #onFin(): void {
+    this.#ended = true;
+    if (this.#tunnel !== null) {
+      this.#tunnel.onTunnelFin();
+    } else if (this.#user === null) {
+      this.close();
+    } else if (this.#inBody && this.#body === BODY_CLOSE) {
+      this.#complete('');
+    } else {
+      this.#fail('closed', 'closed before the response was complete');
+    }
+  }
+
+  #onClose(): void {
+    this.#context.wheel.remove(this.#deadline);
+    this.#owner.closed(this);
+    const user = this.#user;
+    const tunnel = this.#tunnel;
+    this.#user = null;
+    this.#tunnel = null;
+    if (tunnel !== null) {
+      if (this.#errorCode !== '') tunnel.onTunnelReset();
+    } else if (!this.#connected) {
+      user?.onDialFailed(this.#errorCode === '' ? 'ECONNABORTED' : this.#errorCode);
+    } else {
+      user?.onUpstreamFailed('closed', this.#errorCode === '' ? 'closed' : this.#errorCode);
+    }
+  }
+}
+
+/** Seconds of a `Keep-Alive: timeout=N` hint, −1 when there is none. */
+export function keepAliveHint(head: Head): number {
+  const value = head.known(FIELD_KEEP_ALIVE).toLowerCase();
+  const at = value.indexOf('timeout=');
+  if (at < 0) return -1;
+  const seconds = Number.parseInt(value.slice(at + 'timeout='.length), 10);
+  return Number.isNaN(seconds) ? -1 : seconds;
+}

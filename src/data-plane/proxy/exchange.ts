@@ -1,0 +1,584 @@
+/**
+ * One request and its response: routed, sent to a member of a pool, retried where that is safe,
+ * relayed in both directions with backpressure, counted once.
+ *
+ * It knows the client and the upstream only through the narrow seam of sides.ts. An upstream is tried
+ * until the first byte of a final response head; from then on a failure can only cut the client off.
+ */
+import { randomUUID } from 'node:crypto';
+import type { IpAddress } from '../../shared/net/ip.ts';
+import type { EndpointPlan } from '../../shared/plan/types.ts';
+import type { Random } from '../../shared/random.ts';
+import {
+  FACT_BROKEN,
+  FACT_BYTES_RECEIVED,
+  FACT_BYTES_SENT,
+  FACT_DIAL_FAILURES,
+  FACT_IN_FLIGHT,
+  FACT_INVALID_RESPONSES,
+  FACT_REQUESTS,
+  FACT_RETRIES,
+  FACT_TIMEOUTS,
+  SERVER_NO_UPSTREAM,
+} from '../../shared/state-table/layout.ts';
+import { isTrustedPeer, deriveClient } from '../client-ip/derive.ts';
+import { forwardedProto, isSecureScheme } from '../client-ip/forwarded.ts';
+import {
+  BODY_LENGTH,
+  BODY_NONE,
+  FIELD_COOKIE,
+  FIELD_UPGRADE,
+  FIELD_X_FORWARDED_PROTO,
+  type Head,
+} from '../http1/head.ts';
+import { keepAliveHint } from '../http1/upstream-connection.ts';
+import type { Pool } from '../pool/pool.ts';
+import { createRouteState, EMPTY_RESPONSE, type CompiledProxy, type RespondDecision } from '../route/decision.ts';
+import type { CompiledHeaderOps } from '../route/header-ops.ts';
+import type { RequestView } from '../route/request-view.ts';
+import { finishOwnFields, type LeftForResponse } from '../route/response-ops.ts';
+import { hostOfAuthority } from '../route/target.ts';
+import type { Affinity, PickRequest, StickyAction } from '../select/policy.ts';
+import type { Generation, HttpServer } from '../server.ts';
+import type { World } from '../world.ts';
+import { countResponse, exchangeBegan, exchangeLeft, type ExchangeOutcome } from './counting.ts';
+import { errorText, reasonOf } from './error-response.ts';
+import { linesOf } from './hop-fields.ts';
+import { proxyValue } from './proxy-values.ts';
+import { requestLines, wantedUpgrade } from './request-lines.ts';
+import { responseLines } from './response-lines.ts';
+import { isIdempotent, isSafe, mayRetry, mayWait, timeLeft, type TryState } from './retry.ts';
+import type { ClientSide, UpstreamFailure, UpstreamSide, UpstreamUser } from './sides.ts';
+import { Tunnel } from './tunnel.ts';
+
+/** What the exchange needs to know of the client's connection besides its side. */
+export interface ClientFacts extends ClientSide {
+  readonly peer: IpAddress | null;
+  readonly peerPort: number;
+  readonly localAddress: string;
+  readonly localPort: number;
+}
+
+/** Body bytes kept while no upstream is connected; then the client is paused. */
+const MAX_WAITING_BYTES = 65_536;
+const NONE_TRIED: readonly number[] = Object.freeze([]);
+const NO_OPS: readonly CompiledHeaderOps[] = Object.freeze([]);
+const NOTHING_LEFT: LeftForResponse = Object.freeze({ responseFields: [], responseOps: [] });
+/** Status of the log for a client that went away; never sent. */
+const STATUS_CLIENT_GONE = 499;
+
+export class Exchange implements RequestView, PickRequest, UpstreamUser {
+  readonly head: Head;
+  method: string;
+  target: string;
+  readonly hostport: string;
+  readonly host: string;
+  readonly scheme: 'http' | 'https' = 'http';
+  readonly peer: IpAddress | null;
+  readonly client: IpAddress | null;
+  readonly trusted: boolean;
+  readonly random: Random;
+  readonly wallMs: number;
+
+  tried: readonly number[] = NONE_TRIED;
+  affinity: Affinity = '';
+  stickyPosition = -1;
+  stickyAction: StickyAction = 'keep';
+
+  readonly #world: World;
+  readonly #clientSide: ClientFacts;
+  readonly #server: HttpServer;
+  readonly #generation: Generation;
+  readonly #startedAt: number;
+  #vars: Map<string, string> | null = null;
+  #uuid = '';
+  #starting = false;
+  #over = false;
+
+  #proxy: CompiledProxy<Pool> | null = null;
+  #requestOps: readonly CompiledHeaderOps[] = NO_OPS;
+  /** What `header` handlers left for the response; null = nothing. */
+  #left: LeftForResponse | null = null;
+  #position = -1;
+  #endpointIndex = -1;
+  #endpoint: EndpointPlan | null = null;
+  #upstream: UpstreamSide | null = null;
+  #attempts = 0;
+  #lastStatus = 0;
+  #replayed = false;
+  #rerouted = false;
+
+  #requestComplete: boolean;
+  #requestTrailers = '';
+  #waiting: Buffer[] = [];
+  #waitingBytes = 0;
+  #bodySent = false;
+
+  #responded = false;
+  #status = 0;
+  #sentBytes = 0;
+  #idleMs = 0;
+
+  constructor(world: World, client: ClientFacts, server: HttpServer, generation: Generation, head: Head) {
+    this.#world = world;
+    this.#clientSide = client;
+    this.#server = server;
+    this.#generation = generation;
+    this.#startedAt = world.clock.now();
+    this.wallMs = world.clock.wall();
+    this.random = world.random;
+    this.head = head;
+    this.method = head.method;
+    this.target = head.originForm;
+    this.hostport = head.authority;
+    this.host = hostOfAuthority(head.authority);
+    this.peer = client.peer;
+    this.trusted = isTrustedPeer(this.peer, server.trusted);
+    this.client = this.trusted ? deriveClient(this.peer, server.trusted, server.clientIpList(head)) : this.peer;
+    this.#requestComplete = head.body === BODY_NONE || (head.body === BODY_LENGTH && head.contentLength === 0);
+    exchangeBegan(world, server, generation);
+  }
+
+  // --- facts for matchers, placeholders and policies ----------------------------------------------
+
+  get peerPort(): number {
+    return this.#clientSide.peerPort;
+  }
+
+  get localAddress(): string {
+    return this.#clientSide.localAddress;
+  }
+
+  get localPort(): number {
+    return this.#clientSide.localPort;
+  }
+
+  get cookies(): string {
+    return this.head.joined(FIELD_COOKIE, '; ');
+  }
+
+  /** The client's side is TLS: our own, or said to be by a trusted proxy. */
+  get secure(): boolean {
+    const prior = this.#believesPeer() ? this.head.joined(FIELD_X_FORWARDED_PROTO, ', ') : '';
+    return isSecureScheme(forwardedProto(this.#believesPeer(), prior, this.scheme === 'https'));
+  }
+
+  get vars(): Map<string, string> {
+    this.#vars ??= new Map();
+    return this.#vars;
+  }
+
+  uuid(): string {
+    if (this.#uuid === '') this.#uuid = randomUUID();
+    return this.#uuid;
+  }
+
+  proxyValue(name: string): string | undefined {
+    const upstream = this.#proxy !== null && this.#position >= 0 ? this.#proxy.pool.upstream(this.#position) : '';
+    return proxyValue(name, {
+      upstream,
+      endpoint: this.#endpoint,
+      affinity: this.affinity,
+      attempts: this.#attempts,
+      status: this.#status,
+      durationMs: this.#world.clock.now() - this.#startedAt,
+    });
+  }
+
+  // --- start --------------------------------------------------------------------------------------
+
+  start(): void {
+    const state = createRouteState();
+    const decision = this.#server.router.route(this, state) ?? EMPTY_RESPONSE;
+    if (state.requestOps.length > 0) this.#requestOps = state.requestOps;
+    if (state.responseOps.length > 0 || state.responseFields.length > 0) this.#left = state;
+    if (decision.kind === 'proxy') {
+      this.#proxy = decision;
+      this.#starting = true;
+      this.#attempt();
+      this.#starting = false;
+    } else if (decision.kind === 'respond') {
+      this.#answer(decision);
+    } else {
+      this.#clientSide.reset();
+      this.#finish('aborted', STATUS_CLIENT_GONE);
+    }
+  }
+
+  /** A response of our own, made by a `respond` or `redir`. */
+  #answer(decision: RespondDecision): void {
+    const body = Buffer.from(decision.body, 'utf8');
+    const own = [...decision.fields, 'Date', new Date(this.wallMs).toUTCString(), 'Server', 'holdfast'];
+    const fields = finishOwnFields(own, decision.status, this.#left ?? NOTHING_LEFT, this);
+    const bodyless = decision.status === 204 || decision.status === 304;
+    if (!bodyless) fields.push('Content-Length', String(body.length));
+    if (decision.close) this.#clientSide.closeAfter();
+    this.#send(decision.status, linesOf(fields), body);
+  }
+
+  /** A failure of ours or of the upstreams, before any byte of a response. */
+  #answerError(status: number): void {
+    const { lines, body } = errorText(status, this.#world.clock.wall());
+    this.#send(status, lines, Buffer.from(body, 'latin1'));
+  }
+
+  #send(status: number, lines: string, body: Buffer): void {
+    const bodyless = this.method === 'HEAD' || status === 204 || status === 304;
+    this.#responded = true;
+    this.#clientSide.sendHead(status, reasonOf(status), lines, bodyless ? BODY_NONE : BODY_LENGTH);
+    if (!bodyless) {
+      this.#sentBytes = body.length;
+      this.#clientSide.sendBody(body, 0, body.length, true);
+    }
+    this.#finish('answered', status);
+    this.#clientSide.sendEnd('');
+  }
+
+  // --- tries --------------------------------------------------------------------------------------
+
+  #attempt(): void {
+    const { pool } = this.#proxy!;
+    const position = pool.policy.pick(pool, this);
+    if (position < 0) {
+      this.#nobodyLeft();
+      return;
+    }
+    this.#attempts += 1;
+    this.#position = position;
+    this.#endpointIndex = -1;
+    this.#dialNext();
+  }
+
+  /** Dials the next endpoint of the picked member, all of them within the same try. */
+  #dialNext(): void {
+    const { pool } = this.#proxy!;
+    const index = pool.nextEndpoint(this.#position, this.#endpointIndex + 1);
+    if (index < 0) {
+      this.#tryFailed(502);
+      return;
+    }
+    this.#endpointIndex = index;
+    this.#connect(pool.endpoint(this.#position, index), false);
+  }
+
+  #connect(endpoint: EndpointPlan, fresh: boolean): void {
+    const { pool } = this.#proxy!;
+    const { dialTimeoutMs } = pool.section.transport;
+    const left = timeLeft(pool.section.retry, dialTimeoutMs, this.#tryState());
+    this.#endpoint = endpoint;
+    this.#world.facts.add(endpoint.slot, FACT_IN_FLIGHT, 1);
+    this.#world.endpoints.connect(endpoint, pool.responseLimits, Math.max(1, Math.min(dialTimeoutMs, left)), fresh, this);
+  }
+
+  #tryState(): TryState {
+    return { startedAt: this.#startedAt, now: this.#world.clock.now(), attempts: this.#attempts };
+  }
+
+  /** The endpoint is done with this exchange, well or badly. */
+  #leaveEndpoint(): void {
+    if (this.#endpoint === null) return;
+    this.#world.facts.add(this.#endpoint.slot, FACT_IN_FLIGHT, -1);
+    this.#endpoint = null;
+    this.#upstream = null;
+  }
+
+  /** This member failed before a response: another one, or the end. */
+  #tryFailed(status: number): void {
+    const { pool } = this.#proxy!;
+    this.#lastStatus = status;
+    this.tried = [...this.tried, this.#position];
+    if (mayRetry(pool.section.retry, pool.section.transport.dialTimeoutMs, this.#tryState())) this.#attempt();
+    else this.#answerError(status);
+  }
+
+  /** No member is eligible, or every eligible one was tried. */
+  #nobodyLeft(): void {
+    const { retry, transport } = this.#proxy!.pool.section;
+    if (mayWait(retry) && mayRetry(retry, transport.dialTimeoutMs, this.#tryState())) {
+      if (this.#attempts === 0 && retry.tryDurationMs === null) this.#attempts += 1;
+      this.#world.clock.after(retry.tryIntervalMs, () => this.#tryAgain());
+      return;
+    }
+    if (this.#lastStatus === 0) this.#world.servers.count(this.#server.row, SERVER_NO_UPSTREAM, 1);
+    this.#answerError(this.#lastStatus === 0 ? 503 : this.#lastStatus);
+  }
+
+  #tryAgain(): void {
+    if (this.#over) return;
+    this.tried = NONE_TRIED;
+    this.#attempt();
+  }
+
+  // --- request ------------------------------------------------------------------------------------
+
+  onRequestBody(buffer: Buffer, start: number, end: number): void {
+    if (this.#over || start === end) return;
+    if (this.#upstream !== null) {
+      this.#bodySent = true;
+      this.#world.facts.count(this.#endpoint!.slot, FACT_BYTES_SENT, end - start);
+      if (!this.#upstream.sendBody(buffer, start, end, true)) this.#clientSide.pause();
+      return;
+    }
+    this.#waiting.push(buffer.subarray(start, end));
+    this.#waitingBytes += end - start;
+    if (this.#waitingBytes >= MAX_WAITING_BYTES) this.#clientSide.pause();
+  }
+
+  onRequestEnd(trailers: string): void {
+    if (this.#over) return;
+    this.#requestComplete = true;
+    this.#requestTrailers = trailers;
+    if (this.#upstream !== null) this.#finishRequest(this.#upstream);
+  }
+
+  /** The bytes of one read of the client were handed over. */
+  onRequestTurn(): void {
+    this.#upstream?.flush();
+  }
+
+  /** The request body is broken (400) or does not come (408). */
+  onRequestFailed(status: number): void {
+    if (this.#over) return;
+    const upstream = this.#upstream;
+    this.#leaveEndpoint();
+    upstream?.reset();
+    if (!this.#responded) {
+      this.#answerError(status);
+      return;
+    }
+    this.#clientSide.reset();
+    this.#finish('aborted', this.#status);
+  }
+
+  onClientDrain(): void {
+    this.#upstream?.resume();
+  }
+
+  onClientGone(): void {
+    if (this.#over) return;
+    const upstream = this.#upstream;
+    this.#leaveEndpoint();
+    upstream?.reset();
+    this.#finish('aborted', STATUS_CLIENT_GONE);
+  }
+
+  #finishRequest(upstream: UpstreamSide): void {
+    upstream.sendEnd(this.#requestTrailers);
+    upstream.expectHead(this.#proxy!.pool.section.transport.responseHeaderTimeoutMs);
+  }
+
+  // --- upstream -----------------------------------------------------------------------------------
+
+  onConnected(upstream: UpstreamSide): void {
+    if (this.#over) {
+      upstream.release(0, 0);
+      return;
+    }
+    const proxy = this.#proxy!;
+    this.#upstream = upstream;
+    this.#world.facts.count(this.#endpoint!.slot, FACT_REQUESTS, 1);
+    const ops = proxy.headersUp === null ? this.#requestOps : [...this.#requestOps, proxy.headersUp];
+    const lines = requestLines(this, this.#believesPeer(), proxy.pool.identity(this.#position), ops);
+    const chunked = this.head.body !== BODY_NONE && this.head.body !== BODY_LENGTH;
+    upstream.sendHead(`${this.method} ${this.target} HTTP/1.1`, lines, this.method, chunked);
+    this.#sendWaiting(upstream);
+    if (this.#requestComplete) this.#finishRequest(upstream);
+    else if (!this.#starting) upstream.flush();
+  }
+
+  #sendWaiting(upstream: UpstreamSide): void {
+    if (this.#waitingBytes === 0) return;
+    const chunks = this.#waiting;
+    this.#world.facts.count(this.#endpoint!.slot, FACT_BYTES_SENT, this.#waitingBytes);
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    this.#bodySent = true;
+    let open = true;
+    for (const chunk of chunks) open = upstream.sendBody(chunk, 0, chunk.length, true);
+    if (open) this.#clientSide.resume();
+    else this.#clientSide.pause();
+  }
+
+  onDialFailed(): void {
+    if (this.#over) return;
+    const { slot } = this.#endpoint!;
+    this.#world.facts.count(slot, FACT_DIAL_FAILURES, 1);
+    this.#world.dialFailed(slot);
+    this.#leaveEndpoint();
+    this.#dialNext();
+  }
+
+  onResponseHead(head: Head): void {
+    this.#status = head.status;
+    if (head.status === 101) {
+      this.#switchProtocols(head);
+    } else if (head.status < 200) {
+      this.#status = 0;
+      if (head.status === 100 && !this.head.expectContinue) return;
+      this.#clientSide.sendInterim(head.status, reasonText(head), responseLines(this, head, null, null, ''));
+    } else {
+      this.#responded = true;
+      this.#idleMs = this.#idleFor(head);
+      this.#clientSide.sendHead(head.status, reasonText(head), this.#responseLines(head), head.body);
+    }
+  }
+
+  #responseLines(head: Head): string {
+    const { pool, headersDown } = this.#proxy!;
+    return responseLines(this, head, headersDown, this.#left, pool.policy.answered(pool, this, this.#position));
+  }
+
+  /** How long the connection may idle: below what the upstream announces, or the next request races its close. */
+  #idleFor(head: Head): number {
+    const { keepAliveIdleMs } = this.#proxy!.pool.section.transport;
+    const hint = keepAliveHint(head);
+    return hint < 0 ? keepAliveIdleMs : Math.min(keepAliveIdleMs, Math.max(0, hint * 1000 - 1000));
+  }
+
+  onResponseBody(buffer: Buffer, start: number, end: number): void {
+    this.#sentBytes += end - start;
+    if (!this.#clientSide.sendBody(buffer, start, end, false)) this.#upstream?.pause();
+  }
+
+  onResponseEnd(trailers: string, reusable: boolean): void {
+    const upstream = this.#upstream!;
+    const { slot } = this.#endpoint!;
+    this.#world.facts.count(slot, FACT_BYTES_RECEIVED, this.#sentBytes);
+    countResponse(this.#world, slot, this.#status, this.affinity);
+    const keep = reusable && this.#requestComplete;
+    this.#leaveEndpoint();
+    upstream.release(keep ? this.#idleMs : 0, this.#proxy!.pool.section.transport.maxIdlePerEndpoint);
+    this.#finish('answered', this.#status);
+    this.#clientSide.sendEnd(trailers);
+  }
+
+  onResponseTurn(): void {
+    if (!this.#over) this.#clientSide.flush();
+  }
+
+  onUpstreamDrain(): void {
+    this.#clientSide.resume();
+  }
+
+  onUpstreamFailed(failure: UpstreamFailure, detail: string): void {
+    if (this.#over) return;
+    const endpoint = this.#endpoint!;
+    const reused = this.#upstream?.reused ?? false;
+    this.#leaveEndpoint();
+    if (this.#responded) {
+      this.#world.facts.count(endpoint.slot, FACT_BROKEN, 1);
+      this.#clientSide.reset();
+      this.#finish('cut', this.#status);
+    } else if (failure === 'closed' && reused && !this.#replayed && this.#replayable()) {
+      // Its idle time was over just as it was used again: no fault of the server's (RFC 9112 section 9.3.1).
+      this.#replayed = true;
+      this.#connect(endpoint, true);
+    } else {
+      this.#upstreamBroke(failure, endpoint.slot, detail);
+    }
+  }
+
+  #replayable(): boolean {
+    return isIdempotent(this.method) && this.#hasNoBody();
+  }
+
+  #hasNoBody(): boolean {
+    return this.#requestComplete && !this.#bodySent && this.#waitingBytes === 0;
+  }
+
+  #upstreamBroke(failure: UpstreamFailure, slot: number, detail: string): void {
+    const { facts } = this.#world;
+    if (failure === 'timeout') {
+      facts.count(slot, FACT_TIMEOUTS, 1);
+      this.#answerError(504);
+    } else if (failure === 'invalid') {
+      facts.count(slot, FACT_INVALID_RESPONSES, 1);
+      this.#world.upstreamInvalid(slot, detail);
+      this.#answerError(502);
+    } else {
+      facts.count(slot, FACT_BROKEN, 1);
+      this.#reroute(slot);
+    }
+  }
+
+  /** Once per exchange, a safe request without a body whose connection broke before the response goes elsewhere. */
+  #reroute(slot: number): void {
+    if (this.#rerouted || !isSafe(this.method) || !this.#hasNoBody()) {
+      this.#answerError(502);
+      return;
+    }
+    this.#rerouted = true;
+    this.#world.facts.count(slot, FACT_RETRIES, 1);
+    this.#tryFailed(502);
+  }
+
+  // --- tunnel -------------------------------------------------------------------------------------
+
+  #switchProtocols(head: Head): void {
+    const wanted = wantedUpgrade(this.head);
+    const agreed = head.joined(FIELD_UPGRADE, ', ').toLowerCase();
+    const upstream = this.#upstream!;
+    if (wanted === '' || agreed !== wanted) {
+      const { slot } = this.#endpoint!;
+      this.#leaveEndpoint();
+      upstream.reset();
+      this.#upstreamBroke('invalid', slot, `switched to ${agreed || 'nothing'} when ${wanted || 'nothing'} was asked for`);
+      return;
+    }
+    const { slot } = this.#endpoint!;
+    const lines = `${this.#responseLines(head)}Connection: Upgrade\r\nUpgrade: ${head.known(FIELD_UPGRADE)}\r\n`;
+    this.#responded = true;
+    countResponse(this.#world, slot, 101, this.affinity);
+    const tunnel = new Tunnel(this.#clientSide, upstream, () => this.#tunnelOver(tunnel, slot));
+    this.#world.tunnelStarted();
+    upstream.beginTunnel(tunnel.fromUpstream);
+    const early = this.#clientSide.beginTunnel(lines, tunnel.fromClient);
+    if (early !== null) tunnel.fromClient.onTunnelData(early, 0, early.length, true);
+  }
+
+  #tunnelOver(tunnel: Tunnel, slot: number): void {
+    this.#world.facts.count(slot, FACT_BYTES_SENT, tunnel.fromClient.bytes);
+    this.#world.facts.count(slot, FACT_BYTES_RECEIVED, tunnel.fromUpstream.bytes);
+    this.#sentBytes = tunnel.fromUpstream.bytes;
+    this.#world.tunnelEnded();
+    this.#leaveEndpoint();
+    this.#finish('tunnel', 101);
+  }
+
+  // --- end ----------------------------------------------------------------------------------------
+
+  #believesPeer(): boolean {
+    return this.trusted || isTrustedPeer(this.peer, this.#proxy?.trusted ?? null);
+  }
+
+  #finish(outcome: ExchangeOutcome, status: number): void {
+    if (this.#over) return;
+    this.#over = true;
+    const durationMs = this.#world.clock.now() - this.#startedAt;
+    exchangeLeft(this.#world, this.#server, this.#generation, outcome, status, durationMs, this.#sentBytes);
+    if (this.#server.logs(this.host)) this.#log(status, durationMs);
+    this.#waiting = [];
+    this.#world.giveHead(this.head);
+  }
+
+  #log(status: number, durationMs: number): void {
+    this.#world.accessLog.write({
+      wallMs: this.wallMs,
+      client: this.client?.text ?? '',
+      peer: this.peer?.text ?? '',
+      method: this.method,
+      host: this.host,
+      target: this.target,
+      status,
+      bytes: this.#sentBytes,
+      durationMs,
+      upstream: this.#proxy !== null && this.#position >= 0 ? this.#proxy.pool.upstream(this.#position) : '',
+      attempts: this.#attempts,
+      affinity: this.affinity,
+    });
+  }
+}
+
+function reasonText(head: Head): string {
+  return head.text.slice(head.reasonStart, head.reasonEnd);
+}

@@ -1,0 +1,47 @@
+/** Values behind `{http.reverse_proxy.…}` placeholders (Caddy's names, and `affinity` of ours). */
+import type { EndpointPlan } from '../../shared/plan/types.ts';
+import type { Affinity } from '../select/policy.ts';
+import { hostOfAuthority, portOfAuthority } from '../route/target.ts';
+
+export interface ProxyFacts {
+  /** Configured text of the picked upstream, '' before a pick. */
+  readonly upstream: string;
+  readonly endpoint: EndpointPlan | null;
+  readonly affinity: Affinity;
+  readonly attempts: number;
+  /** Status of the upstream's response, 0 before it. */
+  readonly status: number;
+  readonly durationMs: number;
+}
+
+const PREFIX = 'http.reverse_proxy.';
+
+/** undefined = no such placeholder. */
+export function proxyValue(name: string, facts: ProxyFacts): string | undefined {
+  switch (name.slice(PREFIX.length)) {
+    case 'upstream.hostport':
+      return facts.upstream;
+    case 'upstream.address':
+      return facts.endpoint === null ? facts.upstream : addressOf(facts.endpoint);
+    case 'upstream.host':
+      return hostOfAuthority(facts.upstream);
+    case 'upstream.port':
+      return portOfAuthority(facts.upstream);
+    case 'affinity':
+      return facts.affinity;
+    case 'retries':
+      return String(Math.max(0, facts.attempts - 1));
+    case 'status_code':
+      return facts.status === 0 ? '' : String(facts.status);
+    case 'duration':
+      return `${facts.durationMs.toFixed(3)}ms`;
+    case 'duration_ms':
+      return facts.durationMs.toFixed(3);
+    default:
+      return undefined;
+  }
+}
+
+function addressOf(endpoint: EndpointPlan): string {
+  return endpoint.host.includes(':') ? `[${endpoint.host}]:${endpoint.port}` : `${endpoint.host}:${endpoint.port}`;
+}

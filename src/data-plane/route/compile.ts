@@ -1,0 +1,188 @@
+/** PURE. Sites of a plan to functions. Workers route with them, and `explain` gets the very same answer. */
+import { compilePrefixes } from '../../shared/net/cidr.ts';
+import type {
+  HandlerPlan, HeadersPlan, ReverseProxyPlan, RoutePlan, SectionHash, SiteSection,
+} from '../../shared/plan/types.ts';
+import { toBytes } from './bytes.ts';
+import type { CompiledProxy, Decision, RouteState } from './decision.ts';
+import { ENDED, type CompileContext, type Handler } from './handler.ts';
+import { compileHeaderOps } from './header-ops.ts';
+import { compileSets } from './match/compile.ts';
+import type { Matcher } from './match/matcher.ts';
+import { createPathReader } from './path.ts';
+import { NO_SYSTEM, type Environment, type ProcessFacts, type SystemFacts } from './placeholder/placeholder.ts';
+import type { RequestView } from './request-view.ts';
+import { compileResponseOps, isDeferred, prependFields } from './response-ops.ts';
+import { compileRewrite } from './rewrite.ts';
+import { indexSites, visitSites } from './site-index.ts';
+import { compileStaticResponse } from './static-response.ts';
+import { compileTemplate } from './template.ts';
+
+export type { AbortDecision, CompiledProxy, Decision, RespondDecision, RouteState } from './decision.ts';
+
+export interface CompiledRouter<Pool> {
+  /**
+   * Runs the handlers of the routes that match, in order, until one answers. null = none did; the client gets
+   * an empty 200, as from Caddy. Changes `request.method`, `request.target` and `request.vars` as handlers say; empties `state`
+   * and fills it. Never throws for anything a peer sent.
+   */
+  route(request: RequestView, state: RouteState): Decision<Pool> | null;
+}
+
+/**
+ * Compiles `sites`, which stand in routing order. `poolOf` is asked once for each `reverse_proxy` handler. Throws
+ * `ConfigError` without a position; the control plane compiles first, so a worker never meets one.
+ */
+export function compileSites<Pool>(
+  sites: readonly SiteSection[],
+  poolOf: (hash: SectionHash) => Pool,
+  env: Environment = {},
+  system: SystemFacts = NO_SYSTEM,
+): CompiledRouter<Pool> {
+  const context: CompileContext<Pool> = { facts: { env, system }, readPath: createPathReader(), poolOf };
+  const plans = sites.map((site) => site.route);
+  const routes = plans.map((route) => compileRoute(route, context));
+  const index = indexSites(plans);
+  return {
+    route(request, state) {
+      clearState(state);
+      const groups: string[] = [];
+      const outcome = visitSites(index, request.host, (site) => runRoute(routes[site]!, groups, request, state));
+      const decision = outcome === null || outcome.kind === 'ended' ? null : outcome;
+      if (state.responseOps.length > 0 || state.earlyFields !== undefined) orderResponseOps(state, decision?.kind);
+      return decision;
+    },
+  };
+}
+
+function clearState(state: RouteState): void {
+  state.requestOps.length = 0;
+  state.responseOps.length = 0;
+  if (state.earlyFields !== undefined) delete state.earlyFields;
+}
+
+/**
+ * Fields set early come first, then deferred operations, the handler nearest to the answer before those around it. A
+ * response of our own holds the early fields already.
+ */
+function orderResponseOps(state: RouteState, kind: Decision<unknown>['kind'] | undefined): void {
+  state.responseOps.reverse();
+  if (state.earlyFields !== undefined && kind !== 'respond') state.responseOps.unshift(prependFields(state.earlyFields));
+}
+
+interface CompiledRoute<Pool> {
+  /** null = always. */
+  readonly matches: Matcher | null;
+  readonly handlers: readonly Handler<Pool>[];
+  readonly group: string;
+  readonly terminal: boolean;
+}
+
+function compileRoute<Pool>(plan: RoutePlan, context: CompileContext<Pool>): CompiledRoute<Pool> {
+  return {
+    matches: compileSets(plan.match, context),
+    handlers: plan.handle.map((handler) => compileHandler(handler, context)),
+    group: plan.group,
+    terminal: plan.terminal,
+  };
+}
+
+/** `groups` holds the groups of this list that are spent already. */
+function runRoute<Pool>(
+  route: CompiledRoute<Pool>,
+  groups: string[],
+  request: RequestView,
+  state: RouteState,
+): ReturnType<Handler<Pool>> {
+  if (route.matches !== null && !route.matches(request)) return null;
+  if (route.group !== '') {
+    if (groups.includes(route.group)) return null;
+    groups.push(route.group);
+  }
+  for (const handler of route.handlers) {
+    const outcome = handler(request, state);
+    if (outcome !== null) return outcome;
+  }
+  return route.terminal ? ENDED : null;
+}
+
+function compileHandler<Pool>(plan: HandlerPlan, context: CompileContext<Pool>): Handler<Pool> {
+  const { facts } = context;
+  switch (plan.handler) {
+    case 'subroute':
+      return compileSubroute(plan.routes, context);
+    case 'static_response':
+      return compileStaticResponse(plan, facts);
+    case 'headers':
+      return compileHeaders(plan, facts);
+    case 'rewrite':
+      return passing(compileRewrite(plan, facts));
+    case 'vars':
+      return passing(compileVars(plan.vars, facts));
+    case 'reverse_proxy':
+      return compileProxy(plan, context);
+  }
+}
+
+/** A handler that never answers. */
+function passing<Pool>(run: (request: RequestView) => void): Handler<Pool> {
+  return (request) => {
+    run(request);
+    return null;
+  };
+}
+
+function compileSubroute<Pool>(plans: readonly RoutePlan[], context: CompileContext<Pool>): Handler<Pool> {
+  const routes = plans.map((plan) => compileRoute(plan, context));
+  return (request, state) => {
+    const groups: string[] = [];
+    for (const route of routes) {
+      const outcome = runRoute(route, groups, request, state);
+      if (outcome !== null) return outcome;
+    }
+    return null;
+  };
+}
+
+function compileVars(plan: Readonly<Record<string, string>>, facts: ProcessFacts): (request: RequestView) => void {
+  const entries = Object.entries(plan).map(
+    ([name, text]) => [toBytes(name), compileTemplate(text, 'all', { encoding: 'text', facts })] as const,
+  );
+  return (request) => {
+    for (const [name, template] of entries) request.vars.set(name, template.render(request));
+  };
+}
+
+/** Values mean the request as it is when the handler runs, so they are fixed then; deferred ones when they run. */
+function compileHeaders<Pool>(plan: HeadersPlan, facts: ProcessFacts): Handler<Pool> {
+  const steps: ((request: RequestView, state: RouteState) => void)[] = [];
+  if (plan.request !== null) {
+    const ops = compileHeaderOps(plan.request, 'request', facts);
+    steps.push((request, state) => state.requestOps.push(ops.bind(request)));
+  }
+  if (plan.response !== null && isDeferred(plan.response)) {
+    const ops = compileResponseOps(plan.response, facts);
+    steps.push((_request, state) => state.responseOps.push(ops));
+  } else if (plan.response !== null) {
+    const ops = compileHeaderOps(plan.response, 'response', facts);
+    steps.push((request, state) => ops.apply(request, (state.earlyFields ??= [])));
+  }
+  return (request, state) => {
+    for (const step of steps) step(request, state);
+    return null;
+  };
+}
+
+function compileProxy<Pool>(plan: ReverseProxyPlan, context: CompileContext<Pool>): Handler<Pool> {
+  const { facts } = context;
+  const headersUp = plan.headersUp === null ? null : compileHeaderOps(plan.headersUp, 'request', facts);
+  const decision: CompiledProxy<Pool> = Object.freeze({
+    kind: 'proxy',
+    pool: context.poolOf(plan.pool),
+    headersUp,
+    headersDown: plan.headersDown === null ? null : compileResponseOps(plan.headersDown, facts),
+    trusted: plan.trustedProxies.length === 0 ? null : compilePrefixes(plan.trustedProxies),
+    usesProxyValues: headersUp !== null && headersUp.usesProxyValues,
+  });
+  return () => decision;
+}

@@ -1,0 +1,232 @@
+/**
+ * A worker at work: generations of compiled plans, client connections, upstream connections. Knows
+ * nothing of threads; `worker-thread.ts` drives it.
+ */
+import type { Socket } from 'node:net';
+import type { Clock } from '../shared/clock.ts';
+import type { WorkerMessage } from '../shared/messages.ts';
+import type { MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
+import type { Random } from '../shared/random.ts';
+import {
+  LANE_CONNECTIONS,
+  LANE_EXCHANGES,
+  LANE_TUNNELS,
+  SERVER_CONNECTIONS_ACCEPTED,
+} from '../shared/state-table/layout.ts';
+import type { Rows, StateTable } from '../shared/state-table/table.ts';
+import { AccessLog } from './access-log.ts';
+import { Head } from './http1/head.ts';
+import { ServerConnection } from './http1/server-connection.ts';
+import { Endpoints } from './pool/endpoints.ts';
+import { Sections } from './sections.ts';
+import { HttpServer, type Generation } from './server.ts';
+import { TimerWheel } from './wheel.ts';
+import type { RuntimeDeps, WorkerRuntime } from './worker-thread.ts';
+import type { World } from './world.ts';
+
+const READ_BUFFER_BYTES = 65_536;
+const SPARE_HEADS = 256;
+/** One `dial-failed` message a slot and second is enough to have its name looked up again. */
+const DIAL_REPORT_MS = 1000;
+
+interface Staged {
+  readonly manifest: PlanManifest;
+  readonly generation: Generation;
+}
+
+export class Runtime implements WorkerRuntime, World {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly wheel: TimerWheel;
+  readonly table: StateTable;
+  readonly lane: number;
+  readonly facts: Rows;
+  readonly servers: Rows;
+  readonly endpoints: Endpoints;
+  readonly accessLog: AccessLog;
+  draining = false;
+  readonly #deps: RuntimeDeps;
+  readonly #sections: Sections;
+  readonly #connections = new Set<ServerConnection>();
+  readonly #heads: Head[] = [];
+  readonly #staged = new Map<number, Staged>();
+  readonly #reported = new Map<number, number>();
+  #force: Staged | null = null;
+  #onEmpty: (() => void) | null = null;
+
+  constructor(deps: RuntimeDeps) {
+    this.#deps = deps;
+    this.clock = deps.clock;
+    this.random = deps.random;
+    this.table = deps.table;
+    this.lane = deps.lane;
+    this.facts = deps.table.facts(deps.lane);
+    this.servers = deps.table.servers(deps.lane);
+    this.wheel = new TimerWheel(deps.clock);
+    this.#sections = new Sections(deps.table);
+    this.accessLog = new AccessLog(deps.clock, (lines) => deps.post({ type: 'access', lines }));
+    this.endpoints = new Endpoints({
+      wheel: this.wheel,
+      facts: this.facts,
+      readBuffer: Buffer.allocUnsafeSlow(READ_BUFFER_BYTES),
+      head: new Head(),
+    });
+  }
+
+  // --- generations --------------------------------------------------------------------------------
+
+  stageSection(section: Section, rows: PoolRows | null): void {
+    this.#sections.add(section, rows);
+  }
+
+  /** Compiles the generation without putting it in force. Throws when it cannot be compiled. */
+  stage(manifest: PlanManifest): void {
+    const servers = manifest.servers.map(
+      (plan) =>
+        new HttpServer(
+          plan,
+          (hash) => this.#sections.site(hash),
+          (hash) => this.#sections.pool(hash),
+        ),
+    );
+    const serverOf = new Map<string, HttpServer>();
+    manifest.servers.forEach((plan, index) => {
+      for (const key of plan.listeners) serverOf.set(key, servers[index]!);
+    });
+    this.#staged.set(manifest.generation, {
+      manifest,
+      generation: { number: manifest.generation, serverOf, active: 0 },
+    });
+  }
+
+  commit(generation: number): void {
+    const next = this.#staged.get(generation);
+    if (next === undefined) throw new Error(`generation ${generation} was not staged`);
+    const old = this.#force;
+    this.#force = next;
+    this.#staged.delete(generation);
+    this.#retainSections();
+    for (const connection of this.#connections) {
+      if (!next.generation.serverOf.has(connection.listenerKey)) connection.retire();
+    }
+    if (old !== null && old.generation.active === 0) this.#reportIdle(old.generation);
+  }
+
+  rollback(generation: number): void {
+    this.#staged.delete(generation);
+    this.#retainSections();
+  }
+
+  updateEndpoints(pool: SectionHash, member: number, rows: MemberRows): void {
+    this.#sections.updateEndpoints(pool, member, rows);
+  }
+
+  #retainSections(): void {
+    const manifests = [...this.#staged.values()].map(({ manifest }) => manifest);
+    if (this.#force !== null) manifests.push(this.#force.manifest);
+    this.#sections.retain(manifests);
+  }
+
+  #reportIdle(generation: Generation): void {
+    this.#deps.post({ type: 'generation-idle', generation: generation.number });
+  }
+
+  // --- connections --------------------------------------------------------------------------------
+
+  accept(listenerKey: string, socket: Socket): void {
+    this.table.lanes.add(this.lane, LANE_CONNECTIONS, 1);
+    const connection = new ServerConnection(this, socket, listenerKey);
+    this.#connections.add(connection);
+    const current = this.current(listenerKey);
+    if (current !== null) this.servers.count(current.server.row, SERVER_CONNECTIONS_ACCEPTED, 1);
+  }
+
+  forgetSlots(slots: readonly number[]): void {
+    this.endpoints.forget(slots);
+    for (const slot of slots) this.#reported.delete(slot);
+  }
+
+  cutSlots(slots: readonly number[]): void {
+    for (const connection of [...this.endpoints.open]) if (slots.includes(connection.slot)) connection.cut();
+  }
+
+  /** Ends idle connections now, busy ones after their response, and resets what is left after `graceMs`. */
+  async drain(graceMs: number): Promise<number> {
+    this.draining = true;
+    for (const connection of [...this.#connections]) connection.retire();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#onEmpty = resolve;
+    const timer = this.clock.after(graceMs, resolve);
+    if (this.#connections.size > 0) await promise;
+    timer.cancel();
+    const left = this.#connections.size;
+    this.resetAll();
+    this.accessLog.flush();
+    return left;
+  }
+
+  resetAll(): void {
+    for (const connection of [...this.#connections]) connection.reset();
+    for (const connection of [...this.endpoints.open]) connection.reset();
+    this.accessLog.flush();
+  }
+
+  /** Nothing to do: the wheel turns by itself. */
+  heartbeat(): void {}
+
+  // --- the world of exchanges ---------------------------------------------------------------------
+
+  post(message: WorkerMessage): void {
+    this.#deps.post(message);
+  }
+
+  current(listenerKey: string): { readonly server: HttpServer; readonly generation: Generation } | null {
+    const generation = this.#force?.generation;
+    const server = generation?.serverOf.get(listenerKey);
+    return generation === undefined || server === undefined ? null : { server, generation };
+  }
+
+  exchangeStarted(generation: Generation): void {
+    generation.active += 1;
+    this.table.lanes.add(this.lane, LANE_EXCHANGES, 1);
+  }
+
+  exchangeEnded(generation: Generation): void {
+    generation.active -= 1;
+    this.table.lanes.add(this.lane, LANE_EXCHANGES, -1);
+    if (generation.active === 0 && generation !== this.#force?.generation) this.#reportIdle(generation);
+  }
+
+  tunnelStarted(): void {
+    this.table.lanes.add(this.lane, LANE_TUNNELS, 1);
+  }
+
+  tunnelEnded(): void {
+    this.table.lanes.add(this.lane, LANE_TUNNELS, -1);
+  }
+
+  connectionClosed(connection: ServerConnection): void {
+    if (!this.#connections.delete(connection)) return;
+    this.table.lanes.add(this.lane, LANE_CONNECTIONS, -1);
+    if (this.#connections.size === 0) this.#onEmpty?.();
+  }
+
+  dialFailed(slot: number): void {
+    if (this.wheel.now < (this.#reported.get(slot) ?? 0)) return;
+    this.#reported.set(slot, this.wheel.now + DIAL_REPORT_MS);
+    this.#deps.post({ type: 'dial-failed', slot });
+  }
+
+  upstreamInvalid(slot: number, detail: string): void {
+    if (!this.#deps.debug) return;
+    this.#deps.post({ type: 'log', level: 'debug', message: 'upstream sent no valid HTTP', fields: { slot, detail } });
+  }
+
+  takeHead(): Head {
+    return this.#heads.pop() ?? new Head();
+  }
+
+  giveHead(head: Head): void {
+    if (this.#heads.length < SPARE_HEADS) this.#heads.push(head);
+  }
+}

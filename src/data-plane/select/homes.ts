@@ -1,0 +1,44 @@
+/**
+ * The walk over a client's homes (PURE, HOT). Places are counted in the configured pool, never among
+ * the eligible ones, so a client moves only when its own server goes or comes back, and it comes home.
+ */
+import { homeOf, laterHomeOf, secondHomeOf } from './hash.ts';
+import { countUsable, isUsable, nthUsable, usableFrom } from './eligible.ts';
+import type { PickRequest, PoolView } from './policy.ts';
+
+/** Steps a member; the chance that the walk ends without a usable one, if there is one, is e^−64. */
+const STEPS_PER_MEMBER = 64;
+
+/** The first usable home of the client with this hash; −1 when no member is usable. */
+export function pickHome(pool: PoolView, request: PickRequest, hash: number): number {
+  const { size } = pool;
+  if (size === 0) return -1;
+  const home = homeOf(hash, size);
+  if (isUsable(pool, request, home)) return home;
+  if (size === 1) return -1;
+  const second = secondHomeOf(hash, size);
+  if (isUsable(pool, request, second)) return second;
+  return pickLaterHome(pool, request, hash);
+}
+
+/** `on_failure all`: the textbook variant, `usable[hash mod M]`. */
+export function pickAmongUsable(pool: PoolView, request: PickRequest, hash: number): number {
+  const count = countUsable(pool, request);
+  return count === 0 ? -1 : nthUsable(pool, request, hash % count);
+}
+
+/**
+ * Steps 2, 3, … The members are counted first: with none the walk would be long and for nothing, with
+ * one it could only end there. After the last step (practically never) the next usable one after home is taken.
+ */
+function pickLaterHome(pool: PoolView, request: PickRequest, hash: number): number {
+  const count = countUsable(pool, request);
+  if (count === 0) return -1;
+  if (count > 1) {
+    for (let step = 2; step < STEPS_PER_MEMBER * pool.size; step += 1) {
+      const position = laterHomeOf(hash, pool.size, step);
+      if (isUsable(pool, request, position)) return position;
+    }
+  }
+  return usableFrom(pool, request, homeOf(hash, pool.size));
+}

@@ -1,0 +1,48 @@
+/** The only list of policies: from a plan to a policy. */
+import { randomBytes } from 'node:crypto';
+import { ConfigError } from '../../shared/config-error.ts';
+import type { PolicyPlan } from '../../shared/plan/types.ts';
+import { createCookie } from './cookie.ts';
+import type { NonceSource } from './cookie-codec.ts';
+import { NONCE_BYTES } from './cookie-token.ts';
+import { firstPolicy } from './first.ts';
+import { createIpHash } from './ip-hash.ts';
+import { leastConnPolicy } from './least-conn.ts';
+import type { Policy } from './policy.ts';
+import { randomPolicy } from './random.ts';
+import { roundRobinPolicy } from './round-robin.ts';
+
+export interface PolicyContext {
+  /** `MemberPlan.identity` of every member, in configured order. */
+  readonly identities: readonly string[];
+  /** 12 fresh bytes for every token. Default: the system's cryptographic source. */
+  readonly nonce?: NonceSource;
+}
+
+/**
+ * Builds a policy for one pool. It may keep caches, so it belongs to that pool and that thread.
+ * Throws `ConfigError` for a plan that cannot work (a bad NAT64 prefix, cookie below cookie).
+ */
+export function buildPolicy(plan: PolicyPlan, context: PolicyContext): Policy {
+  switch (plan.policy) {
+    case 'random':
+      return randomPolicy;
+    case 'least_conn':
+      return leastConnPolicy;
+    case 'round_robin':
+      return roundRobinPolicy;
+    case 'first':
+      return firstPolicy;
+    case 'ip_hash':
+      return createIpHash(plan, context.identities);
+    case 'cookie':
+      if (plan.fallback.policy === 'cookie') {
+        throw new ConfigError("'cookie' cannot be the fallback of 'cookie': name another policy, like ip_hash");
+      }
+      return createCookie(plan, context.identities, buildPolicy(plan.fallback, context), context.nonce ?? systemNonce);
+  }
+}
+
+function systemNonce(): Uint8Array {
+  return randomBytes(NONCE_BYTES);
+}

@@ -1,0 +1,94 @@
+/** ip_hash: a client address always goes to the same member (DESIGN 4.2). */
+import type { IpHashPlan } from '../../shared/plan/types.ts';
+import { compileClientKeys, type ClientKeys } from './client-key.ts';
+import { describeCandidates, describeMember, describePick, describeState } from './describe.ts';
+import { fnv1a32, homeOf, secondHomeOf } from './hash.ts';
+import { pickAmongUsable, pickHome } from './homes.ts';
+import type { PickRequest, Policy, PoolView } from './policy.ts';
+import { pickRendezvous, rendezvousHome } from './rendezvous.ts';
+
+/** How a hash becomes a place. Chosen once, when the plan is compiled. */
+interface Mapping {
+  pick(pool: PoolView, request: PickRequest, hash: number): number;
+  /** The client's place when everybody is well. */
+  home(pool: PoolView, hash: number): number;
+  describe(pool: PoolView, request: PickRequest, hash: number): readonly string[];
+}
+
+/**
+ * `identities` are the members' configured texts by position. A client without an address (a Unix socket)
+ * hashes as no bytes at all: all such clients share one member.
+ * Throws `ConfigError` for a bad NAT64 prefix.
+ */
+export function createIpHash(plan: IpHashPlan, identities: readonly string[]): Policy {
+  const keys = compileClientKeys(plan);
+  const mapping = createMapping(plan, identities);
+  const pick = (pool: PoolView, request: PickRequest): number => {
+    const hash = keys.hash(request.client);
+    const position = mapping.pick(pool, request, hash);
+    request.affinity = position < 0 ? '' : position === mapping.home(pool, hash) ? 'hit' : 'moved';
+    return position;
+  };
+  return {
+    name: 'ip_hash',
+    pick,
+    answered: () => '',
+    explain: (pool, request) => [
+      describeKey(keys, request, plan.seed),
+      describeCandidates(pool, request),
+      ...(pool.size === 0 ? [] : mapping.describe(pool, request, keys.hash(request.client))),
+      describePick(pool, pick(pool, request)),
+    ],
+  };
+}
+
+function createMapping(plan: IpHashPlan, identities: readonly string[]): Mapping {
+  if (plan.mapping === 'rendezvous') return rendezvousMapping(identities);
+  return plan.onFailure === 'all' ? textbookMapping : homeMapping;
+}
+
+const homeMapping: Mapping = {
+  pick: pickHome,
+  home: (pool, hash) => homeOf(hash, pool.size),
+  describe: (pool, request, hash) => {
+    const home = homeOf(hash, pool.size);
+    const sentences = [`home: ${describeModulo(pool, hash)}, ${describeState(pool, request, home)}`];
+    if (pool.size < 2) return sentences;
+    const second = secondHomeOf(hash, pool.size);
+    const state = describeState(pool, request, second);
+    return [...sentences, `second home: upstream ${describeMember(pool, second)}, ${state}`];
+  },
+};
+
+const textbookMapping: Mapping = {
+  pick: pickAmongUsable,
+  home: (pool, hash) => homeOf(hash, pool.size),
+  describe: (pool, _request, hash) => [
+    `with every upstream eligible: ${describeModulo(pool, hash)}`,
+    'on_failure all: the hash is taken modulo the number of upstreams that may be picked',
+  ],
+};
+
+function rendezvousMapping(identities: readonly string[]): Mapping {
+  const hashes = Uint32Array.from(identities, (identity) => fnv1a32(Buffer.from(identity)));
+  return {
+    pick: (pool, request, hash) => pickRendezvous(pool, request, hash, hashes),
+    home: (pool, hash) => rendezvousHome(pool, hash, hashes),
+    describe: (pool, request, hash) => {
+      const home = rendezvousHome(pool, hash, hashes);
+      if (home < 0) return ['rendezvous: every weight is 0'];
+      const state = describeState(pool, request, home);
+      return [`rendezvous: the highest of all scores is that of upstream ${describeMember(pool, home)}, ${state}`];
+    },
+  };
+}
+
+function describeKey(keys: ClientKeys, request: PickRequest, seed: number | null): string {
+  const key = request.client === null ? 'nothing (the client has no address)' : keys.text(request.client);
+  const seeded = seed === null ? '' : `, seed ${seed} mixed in`;
+  return `key ${key}, hash ${keys.hash(request.client)}${seeded}`;
+}
+
+function describeModulo(pool: PoolView, hash: number): string {
+  return `${hash} mod ${pool.size} = upstream ${describeMember(pool, homeOf(hash, pool.size))}`;
+}

@@ -1,0 +1,54 @@
+import { describeCandidates, describeMember, describePick } from './describe.ts';
+import { isUsable, randomUsable } from './eligible.ts';
+import type { PickRequest, Policy, PoolView } from './policy.ts';
+
+/** Above this many members reading every load costs more than it gains: two samples are compared. */
+export const FULL_SCAN_MEMBERS = 64;
+
+/** The member with the fewest exchanges and tunnels over all workers; ties at random. */
+export const leastConnPolicy: Policy = {
+  name: 'least_conn',
+  pick,
+  answered: () => '',
+  explain: (pool, request) => {
+    const position = pick(pool, request);
+    const how =
+      pool.size > FULL_SCAN_MEMBERS
+        ? `of a pool of more than ${FULL_SCAN_MEMBERS} two random candidates are compared`
+        : 'the one with the fewest running exchanges is used, ties at random';
+    return [
+      describeCandidates(pool, request),
+      how,
+      ...(position < 0 ? [] : [`upstream ${describeMember(pool, position)} has ${pool.load(position)} running`]),
+      describePick(pool, position),
+    ];
+  },
+};
+
+function pick(pool: PoolView, request: PickRequest): number {
+  return pool.size > FULL_SCAN_MEMBERS ? betterOfTwo(pool, request) : leastLoaded(pool, request);
+}
+
+function betterOfTwo(pool: PoolView, request: PickRequest): number {
+  const one = randomUsable(pool, request);
+  if (one < 0) return -1;
+  const other = randomUsable(pool, request);
+  // The other is −1 when the last eligible member went in between.
+  return other >= 0 && pool.load(other) < pool.load(one) ? other : one;
+}
+
+/** One pass: the n-th of equally loaded members takes the place with chance 1/n, which is fair to all. */
+function leastLoaded(pool: PoolView, request: PickRequest): number {
+  let best = -1;
+  let bestLoad = Infinity;
+  let ties = 0;
+  for (let position = 0; position < pool.size; position += 1) {
+    if (!isUsable(pool, request, position)) continue;
+    const load = pool.load(position);
+    if (load > bestLoad) continue;
+    ties = load < bestLoad ? 1 : ties + 1;
+    bestLoad = load;
+    if (ties === 1 || request.random.next() * ties < 1) best = position;
+  }
+  return best;
+}

@@ -1,0 +1,228 @@
+/**
+ * What a data-plane thread does around its runtime: answers the control plane, keeps the listening
+ * servers it was handed, shows that its event loop turns, and dies in a way clients can tell from
+ * the end of a response.
+ */
+import type { Server, Socket } from 'node:net';
+import {
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+  type MessagePort,
+  type Transferable,
+} from 'node:worker_threads';
+import { systemClock, type Clock } from '../shared/clock.ts';
+import type { AcceptedMessage, ControlMessage, WorkerInit, WorkerMessage } from '../shared/messages.ts';
+import { transferable } from '../shared/net/transfer.ts';
+import type { MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
+import { systemRandom, type Random } from '../shared/random.ts';
+import { LANE_HEARTBEAT, LANE_TAKEN } from '../shared/state-table/layout.ts';
+import { StateTable } from '../shared/state-table/table.ts';
+import { AcceptErrors } from './accept-errors.ts';
+
+/** How often the heartbeat word is bumped. The control plane waits many of these before it acts. */
+const HEARTBEAT_MS = 200;
+/** Exit code of a thread that ended by its last act. */
+const LAST_ACT_EXIT_CODE = 70;
+
+export interface RuntimeDeps {
+  readonly lane: number;
+  readonly name: string;
+  readonly table: StateTable;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly debug: boolean;
+  post(message: WorkerMessage, transfer?: readonly Transferable[]): void;
+}
+
+/** The part of a worker that serves connections. `runtime.ts` implements it. */
+export interface WorkerRuntime {
+  /** Throws when the section cannot be compiled. */
+  stageSection(section: Section, rows: PoolRows | null): void;
+  /** Throws when the manifest cannot be compiled or names a section that was not staged. */
+  stage(manifest: PlanManifest): void;
+  commit(generation: number): void;
+  rollback(generation: number): void;
+  updateEndpoints(pool: SectionHash, member: number, rows: MemberRows): void;
+  accept(listenerKey: string, socket: Socket): void;
+  forgetSlots(slots: readonly number[]): void;
+  cutSlots(slots: readonly number[]): void;
+  /** Resolves with the number of connections that had to be reset. */
+  drain(graceMs: number): Promise<number>;
+  /** Resets every socket, synchronously. */
+  resetAll(): void;
+  heartbeat(): void;
+}
+
+/** Runs this thread as a worker until the control plane ends it or something throws. */
+export function runWorker(create: (deps: RuntimeDeps) => WorkerRuntime): void {
+  if (parentPort === null) throw new Error('a data-plane worker runs in a worker thread only');
+  new WorkerThread(parentPort, workerData as WorkerInit, create).start();
+}
+
+class WorkerThread {
+  readonly #parent: MessagePort;
+  readonly #init: WorkerInit;
+  readonly #table: StateTable = new StateTable();
+  readonly #servers = new Map<string, Server>();
+  readonly #acceptors = new Set<MessagePort>();
+  readonly #acceptErrors = new AcceptErrors(systemClock);
+  readonly #runtime: WorkerRuntime;
+
+  constructor(parent: MessagePort, init: WorkerInit, create: (deps: RuntimeDeps) => WorkerRuntime) {
+    this.#parent = parent;
+    this.#init = init;
+    for (const chunk of init.chunks) this.#table.attach(chunk);
+    this.#runtime = create({
+      lane: init.lane,
+      name: init.name,
+      table: this.#table,
+      clock: systemClock,
+      random: systemRandom,
+      debug: init.debug,
+      post: (message, transfer) => this.#post(message, transfer),
+    });
+  }
+
+  start(): void {
+    process.on('uncaughtException', (error) => this.#crash(error));
+    process.on('unhandledRejection', (reason) => this.#crash(reason));
+    this.#parent.on('message', (message: ControlMessage) => this.#handle(message));
+    setInterval(() => this.#beat(), HEARTBEAT_MS);
+    this.#beat();
+    this.#post({ type: 'ready' });
+  }
+
+  #beat(): void {
+    this.#table.lanes.add(this.#init.lane, LANE_HEARTBEAT, 1);
+    this.#runtime.heartbeat();
+  }
+
+  /** One case a message, flat on purpose: the switch is the protocol. */
+  #handle(message: ControlMessage): void {
+    switch (message.type) {
+      case 'table':
+        return this.#table.attach(message.chunk);
+      case 'section':
+        return this.#stageSection(message.section, message.rows);
+      case 'stage':
+        return this.#stage(message.manifest);
+      case 'commit':
+        this.#runtime.commit(message.generation);
+        return this.#post({ type: 'committed', generation: message.generation });
+      case 'rollback':
+        return this.#runtime.rollback(message.generation);
+      case 'endpoints':
+        return this.#runtime.updateEndpoints(message.pool, message.member, message.rows);
+      case 'listen':
+        return this.#listen(message.key, message.server);
+      case 'accepted':
+        return this.#runtime.accept(message.key, message.socket);
+      case 'acceptor':
+        return this.#joinAcceptor(message.port);
+      case 'give-back':
+        return this.#giveBack(message.key);
+      case 'forget-slots':
+        return this.#runtime.forgetSlots(message.slots);
+      case 'cut-slots':
+        return this.#runtime.cutSlots(message.slots);
+      case 'drain':
+        return this.#drain(message.graceMs);
+      case 'die':
+        return this.#end();
+    }
+  }
+
+  #stageSection(section: Section, rows: PoolRows | null): void {
+    try {
+      this.#runtime.stageSection(section, rows);
+      this.#post({ type: 'section-staged', hash: section.hash });
+    } catch (error) {
+      this.#post({ type: 'stage-failed', message: describe(error) });
+    }
+  }
+
+  #stage(manifest: PlanManifest): void {
+    try {
+      this.#runtime.stage(manifest);
+      this.#post({ type: 'staged', generation: manifest.generation });
+    } catch (error) {
+      this.#post({ type: 'stage-failed', message: describe(error) });
+    }
+  }
+
+  #listen(key: string, server: Server): void {
+    this.#servers.set(key, server);
+    server.on('connection', (socket: Socket) => this.#runtime.accept(key, socket));
+    server.on('error', (error) => this.#warn(this.#acceptErrors.note(key, error)));
+  }
+
+  /** Posts the server in the very callback that asks for it, so that no turn of the loop goes without an acceptor. */
+  #giveBack(key: string): void {
+    const server = this.#servers.get(key);
+    if (server === undefined) return this.#post({ type: 'server', key, server: null });
+    this.#servers.delete(key);
+    server.removeAllListeners('connection');
+    this.#post({ type: 'server', key, server }, [transferable(server)]);
+  }
+
+  #joinAcceptor(port: MessagePort): void {
+    this.#acceptors.add(port);
+    port.on('message', ({ key, socket }: AcceptedMessage) => {
+      this.#table.lanes.add(this.#init.lane, LANE_TAKEN, 1);
+      this.#runtime.accept(key, socket);
+    });
+    port.on('messageerror', () => this.#table.lanes.add(this.#init.lane, LANE_TAKEN, 1));
+    port.on('close', () => this.#acceptors.delete(port));
+  }
+
+  #drain(graceMs: number): void {
+    void this.#runtime.drain(graceMs).then((reset) => this.#post({ type: 'drained', reset }));
+  }
+
+  #crash(reason: unknown): void {
+    const stack = reason instanceof Error ? (reason.stack ?? '') : '';
+    try {
+      this.#post({ type: 'crashed', message: describe(reason), stack });
+    } finally {
+      this.#end();
+    }
+  }
+
+  /**
+   * The last act. Listening servers and sockets not looked at yet go back, so that nobody who waits
+   * in a backlog notices; everything else is reset, because a thread that just ends closes with FIN,
+   * which makes a cut response look whole.
+   */
+  #end(): void {
+    try {
+      for (const key of [...this.#servers.keys()]) this.#giveBack(key);
+      for (const port of this.#acceptors) this.#returnWaiting(port);
+    } finally {
+      try {
+        this.#runtime.resetAll();
+      } finally {
+        process.exit(LAST_ACT_EXIT_CODE);
+      }
+    }
+  }
+
+  #returnWaiting(port: MessagePort): void {
+    for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
+      const { key, socket } = next.message as AcceptedMessage;
+      this.#post({ type: 'orphan', key, socket }, [transferable(socket)]);
+    }
+  }
+
+  #warn(message: string): void {
+    if (message !== '') this.#post({ type: 'log', level: 'warn', message, fields: { worker: this.#init.name } });
+  }
+
+  #post(message: WorkerMessage, transfer: readonly Transferable[] = []): void {
+    this.#parent.postMessage(message, transfer);
+  }
+}
+
+function describe(reason: unknown): string {
+  return reason instanceof Error ? reason.message : String(reason);
+}

@@ -1,0 +1,41 @@
+/** One worker's world, passed as an argument to everything that runs in it. */
+import type { Clock } from '../shared/clock.ts';
+import type { WorkerMessage } from '../shared/messages.ts';
+import type { Random } from '../shared/random.ts';
+import type { Rows, StateTable } from '../shared/state-table/table.ts';
+import type { AccessLog } from './access-log.ts';
+import type { Head } from './http1/head.ts';
+import type { ServerConnection } from './http1/server-connection.ts';
+import type { Endpoints } from './pool/endpoints.ts';
+import type { Generation, HttpServer } from './server.ts';
+import type { TimerWheel } from './wheel.ts';
+
+export interface World {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly wheel: TimerWheel;
+  readonly table: StateTable;
+  readonly lane: number;
+  /** Rows of the worker's own lane. */
+  readonly facts: Rows;
+  readonly servers: Rows;
+  readonly endpoints: Endpoints;
+  readonly accessLog: AccessLog;
+  post(message: WorkerMessage): void;
+  /** No keep-alive any more: the worker is draining. */
+  readonly draining: boolean;
+  /** The server and generation for the next request of a listener; null when the listener is gone. */
+  current(listenerKey: string): { readonly server: HttpServer; readonly generation: Generation } | null;
+  exchangeStarted(generation: Generation): void;
+  exchangeEnded(generation: Generation): void;
+  tunnelStarted(): void;
+  tunnelEnded(): void;
+  connectionClosed(connection: ServerConnection): void;
+  /** A dial to the slot failed: its name may have moved. */
+  dialFailed(slot: number): void;
+  /** The upstream sent something that is not HTTP. */
+  upstreamInvalid(slot: number, detail: string): void;
+  /** Request heads are lent for the time of an exchange, so that an idle connection owns none. */
+  takeHead(): Head;
+  giveHead(head: Head): void;
+}

@@ -1,0 +1,96 @@
+/**
+ * A worker whose runtime answers lines instead of HTTP: everything around the runtime is the real
+ * thing. `who` → `<lane> <generation>`; `throw` and `hang` do what they say, without an answer.
+ */
+import type { Socket } from 'node:net';
+import { FACT_IN_FLIGHT, FACT_REQUESTS, LANE_CONNECTIONS } from '../../src/shared/state-table/layout.ts';
+import { runWorker, type RuntimeDeps, type WorkerRuntime } from '../../src/data-plane/worker-thread.ts';
+
+const SLOT = 0;
+
+class StandIn implements WorkerRuntime {
+  readonly #deps: RuntimeDeps;
+  readonly #sockets = new Set<Socket>();
+  readonly #staged = new Set<string>();
+  #generation = 0;
+  #drained: ((reset: number) => void) | null = null;
+
+  constructor(deps: RuntimeDeps) {
+    this.#deps = deps;
+  }
+
+  stageSection(section: { readonly hash: string }): void {
+    if (section.hash.startsWith('refused')) throw new Error(`cannot compile ${section.hash}`);
+    if (section.hash.startsWith('deadly')) setImmediate(() => process.exit(1));
+    this.#staged.add(section.hash);
+  }
+
+  stage(manifest: { readonly sections: readonly string[] }): void {
+    const missing = manifest.sections.find((hash) => !this.#staged.has(hash));
+    if (missing !== undefined) throw new Error(`section ${missing} was not staged`);
+  }
+
+  commit(generation: number): void {
+    const old = this.#generation;
+    this.#generation = generation;
+    if (old !== 0) this.#deps.post({ type: 'generation-idle', generation: old });
+  }
+
+  rollback(): void {}
+
+  updateEndpoints(): void {}
+
+  accept(_key: string, socket: Socket): void {
+    const { table, lane } = this.#deps;
+    this.#sockets.add(socket);
+    table.lanes.add(lane, LANE_CONNECTIONS, 1);
+    table.facts(lane).add(SLOT, FACT_IN_FLIGHT, 1);
+    table.facts(lane).count(SLOT, FACT_REQUESTS, 1);
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => this.#answer(socket, String(chunk).trim()));
+    socket.on('end', () => socket.end());
+    socket.on('close', () => this.#closed(socket));
+  }
+
+  forgetSlots(): void {}
+
+  cutSlots(): void {}
+
+  drain(graceMs: number): Promise<number> {
+    return new Promise((resolve) => {
+      this.#drained = resolve;
+      setTimeout(() => {
+        const reset = this.#sockets.size;
+        this.resetAll();
+        resolve(reset);
+      }, graceMs);
+      this.#finishDrain();
+    });
+  }
+
+  resetAll(): void {
+    for (const socket of this.#sockets) socket.resetAndDestroy();
+  }
+
+  heartbeat(): void {}
+
+  #answer(socket: Socket, word: string): void {
+    if (word === 'throw') throw new Error('thrown on request');
+    // A thread that hangs is the point of this word.
+    if (word === 'hang') for (;;);
+    socket.write(`${this.#deps.lane} ${this.#generation}\n`);
+  }
+
+  #closed(socket: Socket): void {
+    this.#sockets.delete(socket);
+    this.#deps.table.lanes.add(this.#deps.lane, LANE_CONNECTIONS, -1);
+    this.#deps.table.facts(this.#deps.lane).add(SLOT, FACT_IN_FLIGHT, -1);
+    this.#finishDrain();
+  }
+
+  #finishDrain(): void {
+    if (this.#sockets.size === 0) this.#drained?.(0);
+  }
+}
+
+runWorker((deps) => new StandIn(deps));
