@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { AdminServer } from '../../src/control-plane/admin/server.ts';
+import { silentLogger } from '../../src/shared/log.ts';
 import { startAdmin, type HarnessOptions } from './harness.ts';
 
 /** `$` in a line stands for the port of the endpoint. Headers end the head; POST sends an empty config. */
@@ -56,6 +58,12 @@ const CASES: readonly Case[] = [
   },
   { name: 'origin null', head: `${LOAD}\r\nOrigin: null\r\n${JSON_POST}`, status: 400 },
   { name: 'mode no-cors', head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nSec-Fetch-Mode: no-cors', status: 400 },
+  {
+    name: 'a mode without a site, from a foreign page',
+    head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nSec-Fetch-Mode: cors\r\nReferer: http://evil.example/page',
+    status: 403,
+  },
+  { name: 'the fetch of Node, which sends the mode alone', head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nSec-Fetch-Mode: cors', status: 200 },
   { name: 'a websocket', head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nConnection: upgrade\r\nUpgrade: WebSocket', status: 400 },
   {
     name: 'a link from another site',
@@ -115,8 +123,6 @@ test('an endpoint on an address in use says so', async (t) => {
   t.after(() => holder.close());
   await new Promise((resolve) => holder.once('listening', resolve));
   const { port } = holder.address() as AddressInfo;
-  const { AdminServer } = await import('../../src/control-plane/admin/server.ts');
-  const { silentLogger } = await import('../../src/shared/log.ts');
   const spec = { enabled: true, host: '127.0.0.1', port, origins: [], enforceOrigin: false };
   await assert.rejects(new AdminServer({ spec, routes: [], log: silentLogger }).listen(), { code: 'EADDRINUSE' });
 });

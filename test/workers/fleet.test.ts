@@ -3,7 +3,18 @@ import * as net from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { ListenError } from '../../src/control-plane/listeners/bind.ts';
 import { FACT_IN_FLIGHT, FACT_REQUESTS, LANE_HEARTBEAT } from '../../src/shared/state-table/layout.ts';
-import { churn, connect, countOf, listener, plan, portOf, startFleet, type TestFleet, type TestFleetOptions } from './fleet-fixture.ts';
+import {
+  churn,
+  connect,
+  countOf,
+  listener,
+  plan,
+  portOf,
+  startFleet,
+  type Client,
+  type TestFleet,
+  type TestFleetOptions,
+} from './fleet-fixture.ts';
 
 const OPTIONS = { timeout: 60_000 };
 
@@ -173,10 +184,27 @@ test('a plan that a worker refuses, or whose port is taken, leaves the old one s
 test('a worker that dies while it stages is left out, and its replacement runs the plan in force', OPTIONS, async (t) => {
   const started = await fleetFor(t);
   await started.fleet.apply(plan(1, [listener()]));
-  await assert.rejects(started.fleet.apply(plan(2, [listener()], 'deadly')), /no worker is left/);
+  await assert.rejects(started.fleet.apply(plan(2, [listener()], 'deadly')), /every worker ended/);
   await started.event('worker-started', 4);
   const { ask, socket } = await connect(portOf(started));
   assert.equal((await ask('who')).generation, 1);
+  socket.destroy();
+});
+
+test('a load while no worker lives comes into force and starts them at once', OPTIONS, async (t) => {
+  const started = await fleetFor(t, { workers: 1 });
+  await started.fleet.apply(plan(1, [listener()]));
+  const port = portOf(started);
+  // The second end in a minute makes the replacement wait; the third wait is longer still.
+  for (let crashes = 1; crashes <= 4; crashes += 1) {
+    const victim = await connect(port);
+    victim.socket.write('throw\n');
+    await started.event('worker-crashed', crashes);
+    if (crashes < 4) await started.event('worker-started', crashes + 1);
+  }
+  await started.fleet.apply(plan(2, [listener()]));
+  const { ask, socket } = await connect(port);
+  assert.equal((await ask('who')).generation, 2);
   socket.destroy();
 });
 
@@ -199,7 +227,7 @@ test('accept mode shared spreads connections exactly evenly', OPTIONS, async (t)
   const started = await fleetFor(t);
   await started.fleet.apply(plan(1, [listener(0, 'shared')]));
   const port = portOf(started);
-  const clients = [];
+  const clients: { client: Client; lane: number }[] = [];
   for (let index = 0; index < 20; index += 1) {
     const client = await connect(port);
     clients.push({ client, lane: (await client.ask('who')).lane });

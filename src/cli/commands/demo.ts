@@ -5,6 +5,7 @@ import { DemoBackends, RESTART_DELAY_MS } from '../demo/backends.ts';
 import { onKeys } from '../demo/keys.ts';
 import type { Terminal } from '../output.ts';
 import { runBalancer } from '../run-balancer.ts';
+import { readWorkers } from '../shared-options.ts';
 
 /** The ports `examples/quickstart/Caddyfile` names. */
 const BACKEND_PORTS: readonly number[] = [9001, 9002, 9003];
@@ -15,7 +16,7 @@ export function addDemoCommand(program: Command, terminal: Terminal): void {
     .command('demo')
     .description('run a balancer with three small backends to play with')
     .option('--workers <n>', 'worker threads', '1')
-    .action((options: { readonly workers: string }) => runDemo(terminal, Number(options.workers)));
+    .action((options: { readonly workers: string }) => runDemo(terminal, readWorkers(options.workers)));
 }
 
 async function runDemo(terminal: Terminal, workers: number): Promise<void> {
@@ -36,9 +37,9 @@ async function runDemo(terminal: Terminal, workers: number): Promise<void> {
     const config = fileURLToPath(new URL('../../../examples/quickstart/Caddyfile', import.meta.url));
     await runBalancer(await readConfigFile({ config }), terminal, {
       workers,
-      started: ({ address }) => {
+      started: (balancer) => {
         isReady = true;
-        say(welcome(address().port, pids, process.stdin.isTTY));
+        say(welcome(balancer.address().port, pids, process.stdin.isTTY));
         return onKeys(process.stdin, (key) => backends.toggle(Number(key)));
       },
     });
@@ -53,9 +54,8 @@ function welcome(port: number, pids: ReadonlyMap<number, number>, hasKeys: boole
 Holdfast balances three backends at http://localhost:${port}
 
   Open it in a browser, or ask with curl:
-    curl http://localhost:${port}/                  the same client gets the same backend, every time
-    curl http://127.0.0.2:${port}/                  (Linux: still client 127.0.0.1; try --interface 127.0.0.2)
-    curl --interface 127.0.0.4 http://localhost:${port}/   another client address, perhaps another backend
+    curl http://127.0.0.1:${port}/                          the same client gets the same backend, every time
+    curl --interface 127.0.0.3 http://127.0.0.1:${port}/    (Linux) another client address, another backend
 
   Take a backend down and ask again: another one takes over, without an error page.
     ${kills.join('   ')}${hasKeys ? '\n    or press 1, 2 or 3: running backends are killed, dead ones started' : ''}

@@ -1,19 +1,15 @@
 import type { Command } from 'commander';
 import type { LoadRequest } from '../../control-plane/types.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
-import { CliError } from '../failure.ts';
 import { printWarnings, type Terminal } from '../output.ts';
 import { runBalancer } from '../run-balancer.ts';
-import { addConfigOptions } from '../shared-options.ts';
+import { addConfigOptions, readWorkers } from '../shared-options.ts';
 import { watchFile } from '../watch.ts';
 
 interface RunOptions extends ConfigOptions {
   readonly workers?: string;
   readonly watch?: boolean;
 }
-
-/** More threads than any machine has cores. */
-const MAX_WORKERS = 512;
 
 /** `run [--config F] [--adapter A] [--workers N] [--watch]`: serves until SIGTERM, SIGINT or `stop`. */
 export function addRunCommand(program: Command, terminal: Terminal): void {
@@ -41,10 +37,4 @@ export function addRunCommand(program: Command, terminal: Terminal): void {
         },
       });
     });
-}
-
-function readWorkers(text: string): number {
-  const count = /^\d+$/.test(text) ? Number(text) : 0;
-  if (count >= 1 && count <= MAX_WORKERS) return count;
-  throw new CliError(`--workers must be a whole number from 1 to ${MAX_WORKERS}, not '${text}'`, 2);
 }

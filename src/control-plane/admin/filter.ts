@@ -102,9 +102,13 @@ function checkOrigin(input: FilterInput, list: AllowList): FilterVerdict {
   return { allowed: true, origin };
 }
 
-/** A browser that tells the mode but not the site: without the site, only an origin can vouch. */
+/**
+ * A browser that tells the mode but not the site: the page it names as Referer must be allowed. All
+ * browsers send both, but `fetch` of Node sends the mode alone, and is a tool like curl.
+ */
 function needsOrigin(input: FilterInput): boolean {
-  return firstOf(input, 'sec-fetch-mode') !== '' && firstOf(input, 'sec-fetch-site') === '';
+  const isBrowser = firstOf(input, 'sec-fetch-mode') !== '' && firstOf(input, 'referer') !== '';
+  return isBrowser && firstOf(input, 'sec-fetch-site') === '';
 }
 
 /**

@@ -17,9 +17,12 @@ export class Origins {
   }
 
   markField(object: object, key: string, token: Token): void {
-    const fields = this.#fields.get(object) ?? new Map<string, ConfigPosition>();
-    fields.set(key, positionOf(token));
-    this.#fields.set(object, fields);
+    this.#setField(object, key, positionOf(token));
+  }
+
+  /** What is known of the fields of `from` is known of those of `to` as well. */
+  adoptFields(from: object, to: object): void {
+    for (const [key, position] of this.#fields.get(from) ?? []) this.#setField(to, key, position);
   }
 
   of(object: object): ConfigPosition | undefined {
@@ -28,6 +31,12 @@ export class Origins {
 
   fieldsOf(object: object): ReadonlyMap<string, ConfigPosition> | undefined {
     return this.#fields.get(object);
+  }
+
+  #setField(object: object, key: string, position: ConfigPosition): void {
+    const fields = this.#fields.get(object) ?? new Map<string, ConfigPosition>();
+    fields.set(key, position);
+    this.#fields.set(object, fields);
   }
 }
 

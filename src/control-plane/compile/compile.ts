@@ -13,6 +13,7 @@ import { hashContent } from './content-hash.ts';
 import { refuseHttps } from './https-refusal.ts';
 import { compileListeners } from './listeners.ts';
 import { compileAccessLog, compileAccessOutput, compileDebug } from './logs.ts';
+import { warnSharedCookie } from './pool-warnings.ts';
 import { compileRoute } from './routes.ts';
 
 export interface CompileResult {
@@ -52,10 +53,7 @@ function compileServer(
   const path = `apps.http.servers.${name}`;
   if (server.listen.length === 0) run.fail(path, `server ${name} has no listen address`);
   const own = compileListeners(run, `${path}.listen`, server.listen, server.accept);
-  for (const listener of own) {
-    if (listeners.has(listener.key)) run.fail(`${path}.listen`, `two servers or ports listen on ${listener.key}`);
-    listeners.set(listener.key, listener);
-  }
+  claimListeners(run, `${path}.listen`, own, listeners);
   refuseHttps(run, path, app, server, own);
   return {
     name,
@@ -65,6 +63,21 @@ function compileServer(
   };
 }
 
+/** Adds the listeners of one server to those of all. */
+function claimListeners(
+  run: Compilation,
+  path: string,
+  own: readonly ListenerSpec[],
+  all: Map<string, ListenerSpec>,
+): void {
+  const twice = own.find(({ key }, index) => own.findIndex((other) => other.key === key) < index);
+  if (twice !== undefined) run.fail(path, `${twice.key} is listed twice`);
+  for (const listener of own) {
+    if (all.has(listener.key)) run.fail(path, `two servers listen on ${listener.key}`);
+    all.set(listener.key, listener);
+  }
+}
+
 function compileSite(run: Compilation, path: string, config: RouteConfig): SectionHash {
   const pools = new Set<SectionHash>();
   const content: Omit<SiteSection, 'hash'> = {
@@ -72,6 +85,7 @@ function compileSite(run: Compilation, path: string, config: RouteConfig): Secti
     route: compileRoute(run, path, config, pools),
     pools: [...pools],
   };
+  warnSharedCookie(run, path, content.pools);
   const hash = hashContent(content);
   run.sections.set(hash, { hash, ...content });
   return hash;

@@ -1,5 +1,5 @@
 /** Pools with affinity that cannot do what affinity promises. */
-import type { PolicyPlan } from '../../shared/plan/types.ts';
+import type { PolicyPlan, SectionHash } from '../../shared/plan/types.ts';
 import type { HeaderOpsConfig } from '../config/schema/header-ops.ts';
 import type { Compilation } from './compilation.ts';
 
@@ -29,4 +29,26 @@ export function warnSetCookie(run: Compilation, path: string, policy: PolicyPlan
     "header_down Set-Cookie deletes the upstream's own cookies and leaves the affinity cookie as it was: " +
       `to change the attributes of ${policy.name}, use the options of lb_policy cookie (same_site, secure, path, …)`,
   );
+}
+
+/**
+ * Pools of one site that set the same cookie overwrite each other's, and a client that uses both is moved
+ * all the time. `path` is the JSON path of the site.
+ */
+export function warnSharedCookie(run: Compilation, path: string, pools: readonly SectionHash[]): void {
+  const owners = new Set<string>();
+  for (const hash of pools) {
+    const policy = run.pools.get(hash)?.section.policy;
+    if (policy?.policy !== 'cookie') continue;
+    const cookie = JSON.stringify([policy.name, policy.path, policy.domain]);
+    if (owners.has(cookie)) {
+      run.warn(
+        path,
+        'lb_policy',
+        `several pools of this site share the cookie ${policy.name}: each overwrites what the other has set, ` +
+          'so clients of both lose their upstream. Give each a name of its own',
+      );
+    }
+    owners.add(cookie);
+  }
 }

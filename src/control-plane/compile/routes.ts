@@ -7,19 +7,22 @@ import type {
   RoutePlan,
   SectionHash,
 } from '../../shared/plan/types.ts';
-import type { HandlerConfig, RewriteConfig } from '../config/schema/handlers.ts';
+import type { HandlerConfig, RewriteConfig, SubrouteConfig } from '../config/schema/handlers.ts';
 import type { MatcherSetConfig } from '../config/schema/matchers.ts';
 import type { ReverseProxyConfig } from '../config/schema/reverse-proxy.ts';
 import type { RouteConfig } from '../config/schema/routes.ts';
 import type { Compilation } from './compilation.ts';
+import { checkHandler, checkMatchers } from './data-plane-check.ts';
 import { compileHeaderOps, compileResponseOps } from './header-ops.ts';
 import { compilePool } from './pool.ts';
 import { warnSetCookie } from './pool-warnings.ts';
 
 /** `path` is the JSON path of the route; the pools its handlers name are added to `pools`. */
 export function compileRoute(run: Compilation, path: string, config: RouteConfig, pools: Set<SectionHash>): RoutePlan {
+  const match = config.match.map(compileMatcherSet);
+  checkMatchers(run, `${path}.match`, match);
   return {
-    match: config.match.map(compileMatcherSet),
+    match,
     handle: config.handle.map((handler, index) => compileHandler(run, `${path}.handle.${index}`, handler, pools)),
     group: config.group,
     terminal: config.terminal,
@@ -41,12 +44,17 @@ function compileMatcherSet(config: MatcherSetConfig): MatcherSetPlan {
 }
 
 function compileHandler(run: Compilation, path: string, config: HandlerConfig, pools: Set<SectionHash>): HandlerPlan {
+  if (config.handler === 'subroute') {
+    const routes = config.routes.map((route, index) => compileRoute(run, `${path}.routes.${index}`, route, pools));
+    return { handler: 'subroute', routes };
+  }
+  const plan = config.handler === 'reverse_proxy' ? compileReverseProxy(run, path, config, pools) : compileOther(config);
+  checkHandler(run, path, plan);
+  return plan;
+}
+
+function compileOther(config: Exclude<HandlerConfig, SubrouteConfig | ReverseProxyConfig>): HandlerPlan {
   switch (config.handler) {
-    case 'subroute':
-      return {
-        handler: 'subroute',
-        routes: config.routes.map((route, index) => compileRoute(run, `${path}.routes.${index}`, route, pools)),
-      };
     case 'static_response': {
       const { handler, status_code: statusCode, headers, body, close, abort } = config;
       return { handler, statusCode, headers, body, close, abort };
@@ -61,8 +69,6 @@ function compileHandler(run: Compilation, path: string, config: HandlerConfig, p
       return compileRewrite(config);
     case 'vars':
       return { handler: 'vars', vars: config.vars };
-    case 'reverse_proxy':
-      return compileReverseProxy(run, path, config, pools);
   }
 }
 

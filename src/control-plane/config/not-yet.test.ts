@@ -43,6 +43,7 @@ const CASES: readonly (readonly [word: string, json: Json])[] = [
   ['expression', matching({ expression: 'path("/a")' })],
   ['placeholders in host matchers', matching({ host: ['{env.HOST}'] })],
   ['placeholders in health checks', inProxy({ health_checks: { active: { uri: '/{system.hostname}' } } })],
+  ['log_skip', configOf([{ handler: 'vars', log_skip: true }])],
   ['file_server', configOf([{ handler: 'file_server' }])],
   ['handle_errors', configOf([], { errors: { routes: [] } })],
   ['listener_wrappers', configOf([], { listener_wrappers: [{ wrapper: 'tls' }] })],

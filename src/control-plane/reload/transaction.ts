@@ -26,6 +26,9 @@ export interface TransactionDeps {
  * The two-phase change of the plan: stage in every worker, bind, listen; then all commit. Rejects,
  * with everything as before, when any step fails. A worker that dies on the way is left out (its
  * replacement gets the plan in force), unless nobody is left who could compile the new one.
+ *
+ * While no worker serves at all, the plan comes into force unproven: what serves now is nothing, and
+ * the plan in force may be what keeps workers from living.
  */
 export async function applyPlan(plan: PreparedPlan, deps: TransactionDeps): Promise<void> {
   const { listeners } = deps;
@@ -63,7 +66,7 @@ async function stageInAll(workers: readonly DataWorker[], plan: PreparedPlan): P
   const failed = results.filter((result) => result.status === 'rejected').map(({ reason }) => reason as Error);
   const refusal = failed.find((error) => !(error instanceof ThreadGoneError));
   if (refusal !== undefined) throw refusal;
-  if (failed.length === workers.length) {
-    throw new Error('no worker is left to run the new config: see the log for why they ended, then load it again');
+  if (failed.length > 0 && failed.length === workers.length) {
+    throw new Error('every worker ended while it read the new config: the log says why; the old config stays');
   }
 }

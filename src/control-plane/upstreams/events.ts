@@ -1,4 +1,5 @@
 /** What is told about upstreams: one function a kind of event. PURE. */
+import { joinHostPort } from '../../shared/net/address.ts';
 import type { Transition } from '../health/check-record.ts';
 import { describeCheck } from '../health/check-record.ts';
 import { explainReason } from '../health/reasons.ts';
@@ -6,14 +7,13 @@ import type { RunningCheck } from '../health/checks.ts';
 import type { WatchedName } from '../names/resolver.ts';
 import type { ControlEvent, UpstreamPatch } from '../types.ts';
 import type { Pool } from './pool.ts';
-import { addressText } from './slots.ts';
 import { shortHash } from './status.ts';
 
 /** An event without its time. */
 export type Happening = Omit<ControlEvent, 'at'>;
 
 export function verdictChanged({ subject, record }: RunningCheck, { from, to, result }: Transition): Happening {
-  const address = addressText(subject.target.host, subject.target.port);
+  const address = joinHostPort(subject.target.host, subject.target.port);
   const fields = { address, upstream: subject.member.upstream, check: describeCheck(subject.spec), from };
   if (to === 'up') {
     const passes = record.status().consecutivePasses;

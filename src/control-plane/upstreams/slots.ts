@@ -1,6 +1,7 @@
 import type { StateTable } from '../../shared/state-table/table.ts';
 import { FACT_CONNECTIONS, FACT_IN_FLIGHT } from '../../shared/state-table/layout.ts';
 import type { Clock } from '../../shared/clock.ts';
+import { joinHostPort } from '../../shared/net/address.ts';
 import { RowAllocator } from './row-allocator.ts';
 
 /** One address and its row. */
@@ -50,7 +51,7 @@ export class Slots {
 
   /** The slot of an address; one user more. */
   hold(host: string, port: number): Slot {
-    const address = addressText(host, port);
+    const address = joinHostPort(host, port);
     const slot = this.#byAddress.get(address) ?? this.#create(address, host, port);
     if (slot.users === 0) this.#rows.revive(slot.row);
     slot.users += 1;
@@ -99,7 +100,3 @@ export class Slots {
   }
 }
 
-/** `10.0.0.1:80`, `[::1]:80`. */
-export function addressText(host: string, port: number): string {
-  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
-}

@@ -19,6 +19,9 @@ import type { ControlEvent, WorkerStatus } from '../types.ts';
 import type { DataWorker } from './data-worker.ts';
 import { Supervisor } from './supervisor.ts';
 
+/** A listening socket that died with its thread and could not be bound is tried again after this long. */
+const REBIND_RETRY_MS = 1000;
+
 export interface FleetDeps {
   readonly workers: number;
   readonly workerEntry: URL;
@@ -183,6 +186,7 @@ export class Fleet {
 
   #onCommit(plan: PreparedPlan, workers: readonly DataWorker[]): void {
     this.#plan = plan;
+    if (workers.length === 0) this.#supervisor.hurry();
     this.#deps.onCommit(plan.manifest.generation);
     this.#generations.commit(plan.manifest.generation, workers);
   }
@@ -227,6 +231,7 @@ export class Fleet {
     } catch (error) {
       this.#lostListener = error instanceof Error ? error.message : String(error);
       this.#deps.log.error(`a listening socket could not be opened anew: ${this.#lostListener}`);
+      this.#deps.clock.after(REBIND_RETRY_MS, () => void this.#restoreListeners(holder));
     }
   }
 

@@ -5,6 +5,9 @@ import type { Rows } from '../../shared/state-table/table.ts';
 /** Looks per timeout: a hang is seen at most an eighth of the timeout late. */
 const LOOKS = 8;
 
+/** Less would mistake the pause between two beats for a hang. */
+const MIN_TIMEOUT_MS = 500;
+
 interface Pulse {
   value: number;
   stillMs: number;
@@ -27,7 +30,7 @@ export class HangWatch {
   constructor(lanes: Rows, clock: Clock, timeoutMs: number, onHang: (lane: number) => void) {
     this.#lanes = lanes;
     this.#clock = clock;
-    this.#timeoutMs = timeoutMs;
+    this.#timeoutMs = Math.max(timeoutMs, MIN_TIMEOUT_MS);
     this.#onHang = onHang;
     this.#lastLook = clock.now();
     this.#timer = this.#arm();

@@ -1,4 +1,4 @@
-import type { Clock } from '../../shared/clock.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/log.ts';
 import type { ControlMessage, WorkerInit, WorkerMessage } from '../../shared/messages.ts';
 import { LANE_CONNECTIONS, LANE_EXCHANGES, LANE_TUNNELS } from '../../shared/state-table/layout.ts';
@@ -42,6 +42,8 @@ export interface SupervisorDeps {
 /** One place among the workers. */
 interface Place {
   worker: DataWorker | null;
+  /** Set while a replacement waits for its time. */
+  restart: Timer | null;
   readonly budget: RestartBudget;
 }
 
@@ -60,7 +62,7 @@ export class Supervisor {
     this.#deps = deps;
     this.#lanes = new Lanes(deps.table);
     this.#hangs = new HangWatch(deps.table.lanes, deps.clock, deps.hangTimeoutMs, (lane) => this.#onHang(lane));
-    this.#places = Array.from({ length: deps.count }, () => ({ worker: null, budget: new RestartBudget(deps.clock) }));
+    this.#places = Array.from({ length: deps.count }, () => ({ worker: null, restart: null, budget: new RestartBudget(deps.clock) }));
   }
 
   /** Resolves when every worker is ready; rejects when one cannot start. */
@@ -110,6 +112,15 @@ export class Supervisor {
     if (place.worker !== null) place.worker.state = 'retiring';
     place.worker = worker;
     worker.state = 'serving';
+  }
+
+  /** Starts replacements that wait for their time at once: there is a new plan, perhaps without what ended them. */
+  hurry(): void {
+    this.#places.forEach(({ restart }, position) => {
+      if (restart === null) return;
+      restart.cancel();
+      this.#restart(position);
+    });
   }
 
   /**
@@ -200,13 +211,16 @@ export class Supervisor {
 
   #scheduleRestart(position: number): void {
     if (this.#stopping) return;
-    const delayMs = this.#places[position]!.budget.noteEnd();
-    this.#deps.clock.after(delayMs, () => {
-      if (this.#stopping) return;
-      this.#launch(position).catch((error: Error) => {
-        this.#deps.log.error(`a worker could not be replaced: ${error.message}`, { position });
-        this.#scheduleRestart(position);
-      });
+    const place = this.#places[position]!;
+    place.restart = this.#deps.clock.after(place.budget.noteEnd(), () => this.#restart(position));
+  }
+
+  #restart(position: number): void {
+    this.#places[position]!.restart = null;
+    if (this.#stopping) return;
+    this.#launch(position).catch((error: Error) => {
+      this.#deps.log.error(`a worker could not be replaced: ${error.message}`, { position });
+      this.#scheduleRestart(position);
     });
   }
 

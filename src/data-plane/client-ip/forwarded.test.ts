@@ -14,12 +14,18 @@ describe('forwardedFor', () => {
   });
 
   test('appends the peer to a trusted list', () => {
-    assert.equal(forwardedFor(PEER, true, '6.6.6.6, 203.0.113.9, 10.0.0.7'), '6.6.6.6, 203.0.113.9, 10.0.0.7, 127.0.0.1');
+    assert.equal(
+      forwardedFor(PEER, true, '6.6.6.6, 203.0.113.9, 10.0.0.7'),
+      '6.6.6.6, 203.0.113.9, 10.0.0.7, 127.0.0.1',
+    );
     assert.equal(forwardedFor(PEER, true, ''), '127.0.0.1');
   });
 
   test('cuts a trusted list at junk and prints every address canonically', () => {
-    assert.equal(forwardedFor(PEER, true, '6.6.6.6, unknown, 203.0.113.9:80 ,[2001:DB8::1]:443'), '203.0.113.9, 2001:db8::1, 127.0.0.1');
+    assert.equal(
+      forwardedFor(PEER, true, '6.6.6.6, unknown, 203.0.113.9:80 ,[2001:DB8::1]:443'),
+      '203.0.113.9, 2001:db8::1, 127.0.0.1',
+    );
   });
 
   test('has nothing to append for a peer without address', () => {
@@ -69,6 +75,7 @@ describe('forwardedHost', () => {
   });
 
   test('replaces a claimed host that could not be one', () => {
-    for (const claim of ['a b', 'a/b', 'u@h', 'a\u0000b', '<x>']) assert.equal(forwardedHost(true, claim, 'h'), 'h', claim);
+    for (const claim of ['a b', 'a/b', 'u@h', 'a\u0000b', '<x>'])
+      assert.equal(forwardedHost(true, claim, 'h'), 'h', claim);
   });
 });

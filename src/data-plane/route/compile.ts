@@ -4,26 +4,24 @@ import type {
   HandlerPlan, HeadersPlan, ReverseProxyPlan, RoutePlan, SectionHash, SiteSection,
 } from '../../shared/plan/types.ts';
 import { toBytes } from './bytes.ts';
-import type { CompiledProxy, Decision, RouteState } from './decision.ts';
+import { clearRouteState, type CompiledProxy, type Decision, type RouteState } from './decision.ts';
 import { ENDED, type CompileContext, type Handler } from './handler.ts';
-import { compileHeaderOps } from './header-ops.ts';
+import { applyHeaderOps, bindHeaderOps, compileHeaderOps } from './header-ops.ts';
 import { compileSets } from './match/compile.ts';
 import type { Matcher } from './match/matcher.ts';
 import { createPathReader } from './path.ts';
-import { NO_SYSTEM, type Environment, type ProcessFacts, type SystemFacts } from './placeholder/placeholder.ts';
+import { NO_FACTS, type ProcessFacts } from './placeholder/placeholder.ts';
 import type { RequestView } from './request-view.ts';
-import { compileResponseOps, isDeferred, prependFields } from './response-ops.ts';
+import { compileResponseOps, isDeferred } from './response-ops.ts';
 import { compileRewrite } from './rewrite.ts';
 import { indexSites, visitSites } from './site-index.ts';
 import { compileStaticResponse } from './static-response.ts';
 import { compileTemplate } from './template.ts';
 
-export type { AbortDecision, CompiledProxy, Decision, RespondDecision, RouteState } from './decision.ts';
-
 export interface CompiledRouter<Pool> {
   /**
    * Runs the handlers of the routes that match, in order, until one answers. null = none did; the client gets
-   * an empty 200, as from Caddy. Changes `request.method`, `request.target` and `request.vars` as handlers say; empties `state`
+   * `EMPTY_RESPONSE`. Changes `request.method`, `request.target` and `request.vars` as handlers say; empties `state`
    * and fills it. Never throws for anything a peer sent.
    */
   route(request: RequestView, state: RouteState): Decision<Pool> | null;
@@ -36,38 +34,20 @@ export interface CompiledRouter<Pool> {
 export function compileSites<Pool>(
   sites: readonly SiteSection[],
   poolOf: (hash: SectionHash) => Pool,
-  env: Environment = {},
-  system: SystemFacts = NO_SYSTEM,
+  facts: ProcessFacts = NO_FACTS,
 ): CompiledRouter<Pool> {
-  const context: CompileContext<Pool> = { facts: { env, system }, readPath: createPathReader(), poolOf };
+  const context: CompileContext<Pool> = { facts, readPath: createPathReader(), poolOf };
   const plans = sites.map((site) => site.route);
   const routes = plans.map((route) => compileRoute(route, context));
   const index = indexSites(plans);
   return {
     route(request, state) {
-      clearState(state);
+      clearRouteState(state);
       const groups: string[] = [];
       const outcome = visitSites(index, request.host, (site) => runRoute(routes[site]!, groups, request, state));
-      const decision = outcome === null || outcome.kind === 'ended' ? null : outcome;
-      if (state.responseOps.length > 0 || state.earlyFields !== undefined) orderResponseOps(state, decision?.kind);
-      return decision;
+      return outcome === null || outcome.kind === 'ended' ? null : outcome;
     },
   };
-}
-
-function clearState(state: RouteState): void {
-  state.requestOps.length = 0;
-  state.responseOps.length = 0;
-  if (state.earlyFields !== undefined) delete state.earlyFields;
-}
-
-/**
- * Fields set early come first, then deferred operations, the handler nearest to the answer before those around it. A
- * response of our own holds the early fields already.
- */
-function orderResponseOps(state: RouteState, kind: Decision<unknown>['kind'] | undefined): void {
-  state.responseOps.reverse();
-  if (state.earlyFields !== undefined && kind !== 'respond') state.responseOps.unshift(prependFields(state.earlyFields));
 }
 
 interface CompiledRoute<Pool> {
@@ -158,14 +138,14 @@ function compileHeaders<Pool>(plan: HeadersPlan, facts: ProcessFacts): Handler<P
   const steps: ((request: RequestView, state: RouteState) => void)[] = [];
   if (plan.request !== null) {
     const ops = compileHeaderOps(plan.request, 'request', facts);
-    steps.push((request, state) => state.requestOps.push(ops.bind(request)));
+    steps.push((request, state) => state.requestOps.push(bindHeaderOps(ops, request)));
   }
   if (plan.response !== null && isDeferred(plan.response)) {
     const ops = compileResponseOps(plan.response, facts);
     steps.push((_request, state) => state.responseOps.push(ops));
   } else if (plan.response !== null) {
     const ops = compileHeaderOps(plan.response, 'response', facts);
-    steps.push((request, state) => ops.apply(request, (state.earlyFields ??= [])));
+    steps.push((request, state) => applyHeaderOps(ops, state.responseFields, request));
   }
   return (request, state) => {
     for (const step of steps) step(request, state);

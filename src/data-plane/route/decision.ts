@@ -1,6 +1,7 @@
 /** What routing a request comes to. */
 import type { PrefixSet } from '../../shared/net/cidr.ts';
-import type { CompiledHeaderOps, CompiledResponseOps } from './header-ops.ts';
+import type { CompiledHeaderOps } from './header-ops.ts';
+import type { CompiledResponseOps, LeftForResponse } from './response-ops.ts';
 
 export type Decision<Pool> = CompiledProxy<Pool> | RespondDecision | AbortDecision;
 
@@ -10,7 +11,7 @@ export interface CompiledProxy<Pool> {
   readonly pool: Pool;
   /** Run on what goes upstream, behind `RouteState.requestOps`. */
   readonly headersUp: CompiledHeaderOps | null;
-  /** Run on the upstream's response, before `RouteState.responseOps`. */
+  /** Passed to `finishProxiedFields`. */
   readonly headersDown: CompiledResponseOps | null;
   /** Peers whose X-Forwarded-* this handler believes besides the server's trusted proxies; null = none. */
   readonly trusted: PrefixSet | null;
@@ -18,12 +19,12 @@ export interface CompiledProxy<Pool> {
   readonly usesProxyValues: boolean;
 }
 
-/** Answer it ourselves. Made for one request: the caller may change `fields`. */
+/** Answer it ourselves. Finish the fields with `finishOwnFields`. */
 export interface RespondDecision {
   readonly kind: 'respond';
   readonly status: number;
-  /** Alternating names and values (bytes). `RouteState.responseOps` are still to run. */
-  readonly fields: string[];
+  /** Alternating names and values (bytes). */
+  readonly fields: readonly string[];
   /** Text, to be sent as UTF-8. */
   readonly body: string;
   /** Close the connection afterwards. */
@@ -37,12 +38,30 @@ export interface AbortDecision {
 
 export const ABORT: AbortDecision = Object.freeze({ kind: 'abort' });
 
+/** What a request that no handler answers gets, as in Caddy: 200 and nothing. */
+export const EMPTY_RESPONSE: RespondDecision = Object.freeze({
+  kind: 'respond',
+  status: 200,
+  fields: Object.freeze([]),
+  body: '',
+  close: false,
+});
+
 /** What the handlers a request passed leave behind. The caller owns it and may use it again: `route` empties it. */
-export interface RouteState {
-  /** Operations on what goes upstream, in the order they are to run. */
-  readonly requestOps: CompiledHeaderOps[];
-  /** Operations on the response, whoever makes it, in the order they are to run. */
+export interface RouteState extends LeftForResponse {
+  /** Fields set before there is a response, see `LeftForResponse`. */
+  readonly responseFields: string[];
   readonly responseOps: CompiledResponseOps[];
-  /** Scratch of `route`: fields set before there is a response. */
-  earlyFields?: string[];
+  /** Operations on what goes upstream; run in order, before the proxy handler's `headersUp`. */
+  readonly requestOps: CompiledHeaderOps[];
+}
+
+export function createRouteState(): RouteState {
+  return { responseFields: [], responseOps: [], requestOps: [] };
+}
+
+export function clearRouteState(state: RouteState): void {
+  state.responseFields.length = 0;
+  state.responseOps.length = 0;
+  state.requestOps.length = 0;
 }

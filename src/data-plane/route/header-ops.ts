@@ -12,20 +12,17 @@ import { compileTemplate, constantTemplate, type Template } from './template.ts'
 import { compileWildcard, type WildcardTest } from './wildcard.ts';
 
 export interface CompiledHeaderOps {
-  /**
-   * Changes `fields` in place: delete all, add, set, delete, replace. For a request `fields` holds its Host line; that
-   * one is set and replaced like any other, but no wildcard deletes it. Rendered values hold no control character.
-   */
-  apply(request: RequestView, fields: string[]): void;
-  /** The same with every value fixed to what it is for `request` now. */
-  bind(request: RequestView): CompiledHeaderOps;
+  /** Run before anything is added; null = nothing to delete first. */
+  readonly removeAll: WildcardTest | null;
+  readonly add: readonly FieldLines[];
+  readonly set: readonly FieldLines[];
+  /** Tests on lower-case names. */
+  readonly remove: readonly WildcardTest[];
+  readonly replace: readonly FieldReplace[];
+  /** No value depends on the request. */
+  readonly isConstant: boolean;
   /** Some value depends on the upstream that was picked: apply again for each try. */
   readonly usesProxyValues: boolean;
-}
-
-export interface CompiledResponseOps {
-  /** Changes the fields of a response with this status in place, if the operations are meant for it. */
-  apply(request: RequestView, status: number, fields: string[]): void;
 }
 
 export type HeaderSide = 'request' | 'response';
@@ -34,16 +31,6 @@ interface FieldLines {
   readonly name: string;
   readonly lower: string;
   readonly lines: readonly Template[];
-}
-
-interface Steps {
-  /** Run before anything is added; null = nothing to delete first. */
-  readonly removeAll: WildcardTest | null;
-  readonly add: readonly FieldLines[];
-  readonly set: readonly FieldLines[];
-  /** Tests on lower-case names. */
-  readonly remove: readonly WildcardTest[];
-  readonly replace: readonly FieldReplace[];
 }
 
 /** Names in `plan` that have no effect because the proxy writes these fields itself. The control plane warns of them. */
@@ -61,7 +48,7 @@ export function compileHeaderOps(plan: HeaderOpsPlan, side: HeaderSide, facts: P
   // A second Host line would make the request malformed: adding one means setting it.
   const add = plan.add.filter(([name]) => !isHost(name));
   const set = [...plan.add.filter(([name]) => isHost(name)), ...plan.set];
-  return headerOps({
+  return summarise({
     removeAll: plan.delete.includes('*') ? compileRemoval('*', isHost) : null,
     add: compileLines(add, facts, false),
     set: compileLines(set, facts, true),
@@ -70,42 +57,48 @@ export function compileHeaderOps(plan: HeaderOpsPlan, side: HeaderSide, facts: P
   });
 }
 
-function headerOps(steps: Steps): CompiledHeaderOps {
-  const templates = [...steps.add, ...steps.set].flatMap(({ lines }) => lines);
-  templates.push(...steps.replace.flatMap(({ templates: used }) => used));
-  const isConstant = templates.every(({ constant }) => constant !== null);
-  const ops: CompiledHeaderOps = {
-    apply: (request, fields) => applySteps(steps, request, fields),
-    bind: (request) => (isConstant ? ops : headerOps(bindSteps(steps, request))),
-    usesProxyValues: templates.some(({ usesProxyValues }) => usesProxyValues),
-  };
-  return ops;
-}
-
-function applySteps(steps: Steps, request: RequestView, fields: string[]): void {
-  const { removeAll, remove } = steps;
+/**
+ * Changes `fields` in place: delete all, add, set, delete, replace. For a request `fields` holds its Host line; that
+ * one is set and replaced like any other, but no wildcard deletes it. Rendered values hold no control character.
+ */
+export function applyHeaderOps(ops: CompiledHeaderOps, fields: string[], request: RequestView): void {
+  const { removeAll, remove } = ops;
   if (removeAll !== null) keepFields(fields, (lower) => !removeAll(lower));
-  for (const { name, lines } of steps.add) {
+  for (const { name, lines } of ops.add) {
     for (const line of lines) fields.push(name, line.render(request));
   }
-  for (const { name, lower, lines } of steps.set) {
+  for (const { name, lower, lines } of ops.set) {
     setField(fields, lower, lines.flatMap((line) => [name, line.render(request)]));
   }
   if (remove.length > 0) keepFields(fields, (lower) => !remove.some((test) => test(lower)));
-  for (const replacement of steps.replace) replacement.apply(fields, request);
+  for (const replacement of ops.replace) replacement.apply(fields, request);
 }
 
-function bindSteps(steps: Steps, request: RequestView): Steps {
+/** The same operations with every value fixed to what it is for `request` now. */
+export function bindHeaderOps(ops: CompiledHeaderOps, request: RequestView): CompiledHeaderOps {
+  if (ops.isConstant) return ops;
   const bind = ({ name, lower, lines }: FieldLines): FieldLines => ({
     name,
     lower,
     lines: lines.map((line) => constantTemplate(line.render(request))),
   });
   return {
+    ...ops,
+    add: ops.add.map(bind),
+    set: ops.set.map(bind),
+    replace: ops.replace.map((replacement) => replacement.bind(request)),
+    isConstant: true,
+    usesProxyValues: false,
+  };
+}
+
+function summarise(steps: Omit<CompiledHeaderOps, 'isConstant' | 'usesProxyValues'>): CompiledHeaderOps {
+  const templates = [...steps.add, ...steps.set].flatMap(({ lines }) => lines);
+  templates.push(...steps.replace.flatMap(({ templates: used }) => used));
+  return {
     ...steps,
-    add: steps.add.map(bind),
-    set: steps.set.map(bind),
-    replace: steps.replace.map((replacement) => replacement.bind(request)),
+    isConstant: templates.every(({ constant }) => constant !== null),
+    usesProxyValues: templates.some(({ usesProxyValues }) => usesProxyValues),
   };
 }
 

@@ -2,21 +2,32 @@
 import type { ResponseHeaderOpsPlan, ResponseRequirePlan } from '../../shared/plan/types.ts';
 import { toBytes } from './bytes.ts';
 import { findField, setField } from './field-list.ts';
-import { compileHeaderOps, type CompiledResponseOps } from './header-ops.ts';
+import { applyHeaderOps, compileHeaderOps, type CompiledHeaderOps } from './header-ops.ts';
 import type { ProcessFacts } from './placeholder/placeholder.ts';
+import type { RequestView } from './request-view.ts';
 import { compileWildcard } from './wildcard.ts';
+
+export interface CompiledResponseOps {
+  readonly ops: CompiledHeaderOps;
+  /** null = every response. */
+  readonly fits: ResponseTest | null;
+}
 
 type ResponseTest = (status: number, fields: readonly string[]) => boolean;
 
+/** What `header` handlers met on the way left for the response. */
+export interface LeftForResponse {
+  /** Alternating names and values of fields that were set before there was a response. */
+  readonly responseFields: readonly string[];
+  /** Deferred operations, in the order they were met. */
+  readonly responseOps: readonly CompiledResponseOps[];
+}
+
 /** For `header_down` and deferred `header` operations. Throws `ConfigError`. */
 export function compileResponseOps(plan: ResponseHeaderOpsPlan, facts: ProcessFacts): CompiledResponseOps {
-  const ops = compileHeaderOps(plan, 'response', facts);
-  if (plan.require === null) return { apply: (request, _status, fields) => ops.apply(request, fields) };
-  const fits = compileRequire(plan.require);
   return {
-    apply(request, status, fields) {
-      if (fits(status, fields)) ops.apply(request, fields);
-    },
+    ops: compileHeaderOps(plan, 'response', facts),
+    fits: plan.require === null ? null : compileRequire(plan.require),
   };
 }
 
@@ -25,16 +36,43 @@ export function isDeferred(plan: ResponseHeaderOpsPlan): boolean {
   return plan.deferred || plan.require !== null;
 }
 
-/** Fields that were set before there was a response: they stand in front, and the response adds its own. */
-export function prependFields(early: readonly string[]): CompiledResponseOps {
-  return { apply: (_request, _status, fields) => void fields.unshift(...early) };
+/**
+ * Finishes the fields of a proxied response in place: `down` (the handler's `header_down`, or null), then the fields
+ * set early go in front, then deferred operations, the handler nearest to the proxy first.
+ */
+export function finishProxiedFields(
+  fields: string[],
+  status: number,
+  down: CompiledResponseOps | null,
+  left: LeftForResponse,
+  request: RequestView,
+): void {
+  if (down !== null) applyResponseOps(down, status, fields, request);
+  if (left.responseFields.length > 0) fields.unshift(...left.responseFields);
+  applyDeferred(fields, status, left, request);
 }
 
-/** The fields of a response of our own, over those set early: each name it has replaces what was there. */
-export function overlayFields(early: readonly string[], own: readonly string[]): string[] {
-  const fields = [...early];
+/** Fields of a response of our own: those set early, `own` ones in the place of their namesakes, then deferred operations. */
+export function finishOwnFields(
+  own: readonly string[],
+  status: number,
+  left: LeftForResponse,
+  request: RequestView,
+): string[] {
+  const fields = [...left.responseFields];
   for (const [lower, lines] of groupByName(own)) setField(fields, lower, lines);
+  applyDeferred(fields, status, left, request);
   return fields;
+}
+
+function applyDeferred(fields: string[], status: number, left: LeftForResponse, request: RequestView): void {
+  for (let at = left.responseOps.length - 1; at >= 0; at -= 1) {
+    applyResponseOps(left.responseOps[at]!, status, fields, request);
+  }
+}
+
+function applyResponseOps(down: CompiledResponseOps, status: number, fields: string[], request: RequestView): void {
+  if (down.fits === null || down.fits(status, fields)) applyHeaderOps(down.ops, fields, request);
 }
 
 /** Status codes, or classes as 1 to 5; and fields as a `header` matcher has them. All parts must fit. */

@@ -6,12 +6,10 @@ import { ABORT, type AbortDecision, type RespondDecision, type RouteState } from
 import { checkFieldName, findField, isOwnField } from './field-list.ts';
 import type { ProcessFacts } from './placeholder/placeholder.ts';
 import type { RequestView } from './request-view.ts';
-import { overlayFields } from './response-ops.ts';
 import { compileTemplate, type Template } from './template.ts';
 
 const TEXT = 'text/plain; charset=utf-8';
 const JSON_TYPE = 'application/json';
-const NONE: readonly string[] = Object.freeze([]);
 
 type Respond = (request: RequestView, state: RouteState) => RespondDecision | AbortDecision;
 
@@ -26,10 +24,9 @@ export function compileStaticResponse(plan: StaticResponsePlan, facts: ProcessFa
   return (request, state) => {
     const lines = fields.flatMap(([name, value]) => [name, value.render(request)]);
     const text = constantBody ?? fromBytes(body.render(request));
-    const early = state.earlyFields ?? NONE;
-    const isTyped = findField(lines, 'content-type', 0) >= 0 || findField(early, 'content-type', 0) >= 0;
+    const isTyped = [lines, state.responseFields].some((list) => findField(list, 'content-type', 0) >= 0);
     if (text !== '' && !isTyped) lines.push('Content-Type', constantType ?? contentTypeOf(text));
-    return { kind: 'respond', status: status(request), fields: overlayFields(early, lines), body: text, close: plan.close };
+    return { kind: 'respond', status: status(request), fields: lines, body: text, close: plan.close };
   };
 }
 

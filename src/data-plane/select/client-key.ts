@@ -31,8 +31,7 @@ export function compileClientKeys(options: ClientKeyOptions): ClientKeys {
   const { seed } = options;
   const offsetOf = (client: IpAddress): number =>
     client.family === 6 && startsWithAny(client.bytes, nat64) ? NAT64_BYTES : 0;
-  const maskOf = (client: IpAddress, offset: number): Uint8Array =>
-    client.family === 4 || offset > 0 ? mask4 : mask6;
+  const maskOf = (client: IpAddress, offset: number): Uint8Array => (client.family === 4 || offset > 0 ? mask4 : mask6);
   const bytesOf = (client: IpAddress): Uint8Array => {
     const offset = offsetOf(client);
     return maskOf(client, offset).map((byte, at) => byte & client.bytes[offset + at]!);

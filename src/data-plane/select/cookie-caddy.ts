@@ -20,7 +20,7 @@ export function caddyDial(identity: string): string {
 }
 
 /**
- * Every value that is valid for this pool, and whose it is. Made once: looking for a value among the
+ * Every value that is valid for this pool, and whose it is. Made once per pool: looking for a value among the
  * members by computing one HMAC each would let a client buy a lot of our time with a made-up cookie.
  * A lookup compares whole strings under a randomly seeded hash, so its time tells nothing about prefixes.
  */

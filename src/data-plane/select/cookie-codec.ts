@@ -24,30 +24,31 @@ export interface ReadToken {
   readonly ageing: boolean;
 }
 
+/** `identities` are the members' configured texts by position; the first of equal ones counts. */
 export function createCookieCodec(plan: CookiePlan, identities: readonly string[], nonce: NonceSource): CookieCodec {
-  const open = createOpener(plan, identities);
-  const caddy = caddyPositions(plan.secrets, identities);
+  const digests = identities.map(digestIdentity);
+  const open = createOpener(plan, digests);
+  const caddyPosition = createCaddyLookup(plan, identities);
   return {
     read(value, wallMs) {
       if (value.length === CADDY_LENGTH) {
         // Caddy's values carry no time: only the browser knows when they end.
-        const position = caddy.get(value);
+        const position = caddyPosition(value);
         return position === undefined ? null : { position, ageing: false };
       }
       const known = value.length === TOKEN_LENGTH ? open(value) : null;
       return known === null ? null : judgeAge(known, plan.maxAgeSeconds * 1000, wallMs);
     },
-    write: createWriter(plan, identities, nonce),
+    write: plan.format === 'caddy' ? createCaddyWriter(plan, identities) : createWriter(plan, digests, nonce),
   };
 }
 
 /** v1 tokens, valid ones cached. */
-function createOpener(plan: CookiePlan, identities: readonly string[]): (token: string) => KnownToken | null {
+function createOpener(plan: CookiePlan, digests: readonly string[]): (token: string) => KnownToken | null {
   const keys = plan.secrets.map(deriveTokenKey);
   const cache = new TokenCache(CACHED_TOKENS);
   const positions = new Map<string, number>();
-  identities.forEach((identity, position) => {
-    const digest = digestIdentity(identity);
+  digests.forEach((digest, position) => {
     if (!positions.has(digest)) positions.set(digest, position);
   });
   return (token) => {
@@ -62,14 +63,25 @@ function createOpener(plan: CookiePlan, identities: readonly string[]): (token: 
   };
 }
 
-function createWriter(plan: CookiePlan, identities: readonly string[], nonce: NonceSource): CookieCodec['write'] {
-  const secret = plan.secrets[0] ?? '';
-  if (plan.format === 'caddy') return (position) => caddyValue(secret, caddyDial(identities[position]!));
-  const key = deriveTokenKey(secret);
+function createWriter(plan: CookiePlan, digests: readonly string[], nonce: NonceSource): CookieCodec['write'] {
+  const key = deriveTokenKey(plan.secrets[0] ?? '');
   return (position, wallMs) => {
     const issuedMinutes = Math.floor(wallMs / MINUTE_MS);
-    return sealToken(key, plan.name, { issuedMinutes, digest: digestIdentity(identities[position]!) }, nonce());
+    return sealToken(key, plan.name, { issuedMinutes, digest: digests[position]! }, nonce());
   };
+}
+
+/** One HMAC a member and secret, so the values are made when the first client comes with such a cookie. */
+function createCaddyLookup(plan: CookiePlan, identities: readonly string[]): (value: string) => number | undefined {
+  let positions: ReadonlyMap<string, number> | null = null;
+  return (value) => {
+    positions ??= caddyPositions(plan.secrets, identities);
+    return positions.get(value);
+  };
+}
+
+function createCaddyWriter(plan: CookiePlan, identities: readonly string[]): CookieCodec['write'] {
+  return (position) => caddyValue(plan.secrets[0] ?? '', caddyDial(identities[position]!));
 }
 
 /**

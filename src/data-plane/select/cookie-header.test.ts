@@ -26,7 +26,9 @@ describe('findCookie', () => {
   }
 
   test('finds a cookie among any others', () => {
-    const other = fc.tuple(fc.stringMatching(/^[a-km-z]{1,5}$/), fc.stringMatching(/^[^;]*$/)).map((pair) => pair.join('='));
+    const other = fc
+      .tuple(fc.stringMatching(/^[a-km-z]{1,5}$/), fc.stringMatching(/^[^;]*$/))
+      .map((pair) => pair.join('='));
     fc.assert(
       fc.property(fc.array(other), fc.array(other), (before, after) => {
         assert.equal(findCookie([...before, 'lb=v', ...after].join('; '), 'lb'), 'v');

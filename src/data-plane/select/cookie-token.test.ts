@@ -46,7 +46,14 @@ describe('an affinity token', () => {
 
   test('has one spelling', () => {
     const token = seal();
-    for (const other of [`${token}=`, ` ${token}`, `"${token}"`, token.slice(1), `${token.slice(0, 55)}+`, `${token.slice(0, 55)}\u0141`]) {
+    for (const other of [
+      `${token}=`,
+      ` ${token}`,
+      `"${token}"`,
+      token.slice(1),
+      `${token.slice(0, 55)}+`,
+      `${token.slice(0, 55)}\u0141`,
+    ]) {
       assert.equal(openToken([KEY], 'lb', other), null, other);
     }
   });

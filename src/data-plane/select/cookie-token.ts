@@ -7,7 +7,7 @@
  * Nonces are random: NIST SP 800-38D section 8.3 wants at most 2^32 tokens of one key. A site that hands
  * out a thousand a second should change its secret every seven weeks (list the new one first, keep the old).
  */
-import { createCipheriv, createDecipheriv, createHash, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto';
 
 export const TOKEN_VERSION = 1;
 /** Characters of a token. 42 bytes fill base64url exactly, so every token has one spelling. */
@@ -22,7 +22,7 @@ const PLAIN_BYTES = 4 + DIGEST_BYTES;
 const HEADER_BYTES = 2;
 const PLAIN_AT = HEADER_BYTES + NONCE_BYTES;
 const TAG_AT = PLAIN_AT + PLAIN_BYTES;
-/** HKDF (RFC 5869): the salt separates us from other users of the same secret, the info the versions from each other. */
+/** HKDF (RFC 5869): the salt sets us apart from other users of the secret, the info one version from the next. */
 const HKDF_SALT = 'holdfast affinity cookie';
 const HKDF_INFO = 'v1 key and key id';
 
@@ -46,7 +46,7 @@ export function deriveTokenKey(secret: string): TokenKey {
 
 /** First 8 bytes of SHA-256 of the identity, as 16 hex digits. */
 export function digestIdentity(identity: string): string {
-  return createHash('sha256').update(identity).digest('hex').slice(0, DIGEST_BYTES * 2);
+  return hash('sha256', identity).slice(0, DIGEST_BYTES * 2);
 }
 
 /** `nonce`: NONCE_BYTES that were never used with this key. */

@@ -27,7 +27,12 @@ interface Outcome {
 }
 
 /** One exchange in which `failing` members do not answer. */
-function exchange(policy: Policy, pool: TestPool, changes: Partial<PickRequest> = {}, failing: readonly number[] = []): Outcome {
+function exchange(
+  policy: Policy,
+  pool: TestPool,
+  changes: Partial<PickRequest> = {},
+  failing: readonly number[] = [],
+): Outcome {
   const tried: number[] = [];
   const request = makeRequest({ ...changes, tried });
   let position = policy.pick(pool, request);
@@ -35,7 +40,11 @@ function exchange(policy: Policy, pool: TestPool, changes: Partial<PickRequest> 
     tried.push(position);
     position = policy.pick(pool, request);
   }
-  return { position, affinity: request.affinity, setCookie: position < 0 ? '' : policy.answered(pool, request, position) };
+  return {
+    position,
+    affinity: request.affinity,
+    setCookie: position < 0 ? '' : policy.answered(pool, request, position),
+  };
 }
 
 /** A cookie that names `position`, as a browser sends it back. */
@@ -75,7 +84,10 @@ describe('cookie', () => {
     assert.deepEqual(exchange(policy, makePool(3), { cookies }), { position: 0, affinity: 'hit', setCookie: '' });
   });
 
-  for (const [word, state] of [['down', MEMBER_DOWN], ['in maintenance', MEMBER_MAINT]] as const) {
+  for (const [word, state] of [
+    ['down', MEMBER_DOWN],
+    ['in maintenance', MEMBER_MAINT],
+  ] as const) {
     test(`a client of a server that is ${word} moves, gets a new cookie and does not flap back`, () => {
       const policy = build();
       const pool = makePool(3);
@@ -92,7 +104,11 @@ describe('cookie', () => {
     const policy = build();
     const pool = makePool(3);
     pool.states[0] = MEMBER_DRAIN;
-    assert.deepEqual(exchange(policy, pool, { cookies: cookieFor(policy, 0) }), { position: 0, affinity: 'hit', setCookie: '' });
+    assert.deepEqual(exchange(policy, pool, { cookies: cookieFor(policy, 0) }), {
+      position: 0,
+      affinity: 'hit',
+      setCookie: '',
+    });
     assert.equal(exchange(policy, pool).position, 1);
   });
 
@@ -100,7 +116,11 @@ describe('cookie', () => {
     const policy = build();
     const pool = makePool(3);
     pool.states[2] = MEMBER_INITIAL;
-    assert.deepEqual(exchange(policy, pool, { cookies: cookieFor(policy, 2) }), { position: 0, affinity: 'moved', setCookie: '' });
+    assert.deepEqual(exchange(policy, pool, { cookies: cookieFor(policy, 2) }), {
+      position: 0,
+      affinity: 'moved',
+      setCookie: '',
+    });
   });
 
   test('a refused dial to the named server moves the client before anybody marks the server down', () => {
@@ -144,7 +164,10 @@ describe('cookie', () => {
     const old = cookieFor(build({ secrets: ['old'] }), 2);
     const rotated = build({ secrets: ['new', 'old'] });
     assert.equal(exchange(rotated, makePool(3), { cookies: old }).affinity, 'hit');
-    assert.equal(exchange(build({ secrets: ['new'] }), makePool(3), { cookies: cookieFor(rotated, 2) }).affinity, 'hit');
+    assert.equal(
+      exchange(build({ secrets: ['new'] }), makePool(3), { cookies: cookieFor(rotated, 2) }).affinity,
+      'hit',
+    );
     assert.equal(exchange(build({ secrets: ['new'] }), makePool(3), { cookies: old }).affinity, 'new');
   });
 

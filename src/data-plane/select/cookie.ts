@@ -42,7 +42,9 @@ export function createCookie(
       const token = readToken(codec, plan.name, request);
       const home = homeOf(pool, request, token);
       const rest =
-        home < 0 ? [`the fallback ${fallback.name} picks`, ...fallback.explain(pool, request)] : [describePick(pool, home)];
+        home < 0
+          ? [`the fallback ${fallback.name} picks`, ...fallback.explain(pool, request)]
+          : [describePick(pool, home)];
       writeOutcome(pool, request, token, home);
       return [describeToken(pool, request, plan.name, token), ...rest];
     },

@@ -13,15 +13,21 @@ function tableOf(address: string, upstreams = 3) {
 test('the table of 203.0.113.5 can be followed by hand', () => {
   const table = tableOf('203.0.113.5');
   assert.deepEqual(Object.keys(table), ['address', 'key', 'steps', 'hash', 'upstreams', 'index']);
-  assert.deepEqual({ ...table, steps: [] }, {
-    address: '203.0.113.5',
-    key: '203.0.113.5',
-    steps: [],
-    hash: 2099181832,
-    upstreams: 3,
-    index: 1,
-  });
-  assert.deepEqual(table.steps.map((step) => step.byte), [203, 0, 113, 5]);
+  assert.deepEqual(
+    { ...table, steps: [] },
+    {
+      address: '203.0.113.5',
+      key: '203.0.113.5',
+      steps: [],
+      hash: 2099181832,
+      upstreams: 3,
+      index: 1,
+    },
+  );
+  assert.deepEqual(
+    table.steps.map((step) => step.byte),
+    [203, 0, 113, 5],
+  );
   assert.equal(table.steps[0]?.xor, (2166136261 ^ 203) >>> 0);
   let hash = 2166136261n;
   for (const step of table.steps) {

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseIp } from '../../shared/net/ip.ts';
-import { fmix32, fnv1a32, fnv1a32Masked, homeOf, laterHomeOf, rendezvousScore, secondHomeOf, seedHash, weightedScore } from './hash.ts';
+import {
+  fmix32,
+  fnv1a32,
+  fnv1a32Masked,
+  homeOf,
+  laterHomeOf,
+  rendezvousScore,
+  secondHomeOf,
+  seedHash,
+  weightedScore,
+} from './hash.ts';
 
 function hashOf(address: string): number {
   const ip = parseIp(address);

@@ -11,7 +11,12 @@ interface Pick {
   readonly affinity: Affinity;
 }
 
-function pick(address: string, size: number, down: readonly number[] = [], changes: Partial<typeof IP_HASH> = {}): Pick {
+function pick(
+  address: string,
+  size: number,
+  down: readonly number[] = [],
+  changes: Partial<typeof IP_HASH> = {},
+): Pick {
   const pool = makePool(size);
   for (const position of down) pool.states[position] = MEMBER_DOWN;
   const policy = createIpHash({ ...IP_HASH, ...changes }, identitiesOf(size));

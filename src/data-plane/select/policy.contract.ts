@@ -155,7 +155,11 @@ export function policyContract(title: string, plan: PolicyPlan, deterministic: b
         fc.property(situations, (situation) => {
           const { policy, pool, request } = setUp(plan, { ...situation, tried: [] });
           const tried: number[] = [];
-          for (let position = policy.pick(pool, request); position >= 0; position = policy.pick(pool, { ...request, tried })) {
+          for (
+            let position = policy.pick(pool, request);
+            position >= 0;
+            position = policy.pick(pool, { ...request, tried })
+          ) {
             tried.push(position);
             assert.ok(tried.length <= pool.size);
           }
@@ -173,7 +177,9 @@ export function policyContract(title: string, plan: PolicyPlan, deterministic: b
           const sentences = explained.policy.explain(explained.pool, explained.request);
           const position = picked.policy.pick(picked.pool, picked.request);
           const expected =
-            position < 0 ? 'no upstream may be picked' : `picked upstream ${position} (${picked.pool.identity(position)})`;
+            position < 0
+              ? 'no upstream may be picked'
+              : `picked upstream ${position} (${picked.pool.identity(position)})`;
           assert.ok(sentences.length >= 2);
           assert.equal(sentences.at(-1), expected);
         }),

@@ -5,7 +5,12 @@ import { COOKIE } from './policy.contract.ts';
 import { cookieAttributes } from './set-cookie.ts';
 
 describe('cookieAttributes', () => {
-  const cases: readonly (readonly [title: string, secure: boolean, changes: Partial<CookiePlan>, attributes: string])[] = [
+  const cases: readonly (readonly [
+    title: string,
+    secure: boolean,
+    changes: Partial<CookiePlan>,
+    attributes: string,
+  ])[] = [
     ['plain', false, {}, '; Path=/; HttpOnly; SameSite=Lax'],
     ['TLS', true, {}, '; Path=/; HttpOnly; Secure; SameSite=None'],
     ['lifetime', false, { maxAgeSeconds: 3600 }, '; Path=/; Max-Age=3600; HttpOnly; SameSite=Lax'],
@@ -16,7 +21,12 @@ describe('cookieAttributes', () => {
     ['readable by scripts', false, { httpOnly: false }, '; Path=/; SameSite=Lax'],
     ['partitioned', true, { partitioned: true }, '; Path=/; HttpOnly; Secure; SameSite=None; Partitioned'],
     ['partitioned on a plain connection', false, { partitioned: true }, '; Path=/; HttpOnly; SameSite=Lax'],
-    ['path and domain', false, { path: '/app', domain: 'a.example' }, '; Path=/app; Domain=a.example; HttpOnly; SameSite=Lax'],
+    [
+      'path and domain',
+      false,
+      { path: '/app', domain: 'a.example' },
+      '; Path=/app; Domain=a.example; HttpOnly; SameSite=Lax',
+    ],
   ];
   for (const [title, secure, changes, attributes] of cases) {
     test(title, () => assert.equal(cookieAttributes({ ...COOKIE, ...changes }, secure), attributes));

@@ -19,7 +19,7 @@ export interface IpAddress {
  */
 export function parseIp(text: string): IpAddress | null {
   const bytes = parseIpBytes(text);
-  return bytes === null ? null : ipFromBytes(bytes);
+  return bytes === null ? null : makeIp(bytes);
 }
 
 /** As `parseIp`, but the bytes as written: a mapped address keeps its 16. */
@@ -34,10 +34,14 @@ export function parseIpBytes(text: string): Uint8Array | null {
 
 /** Makes an address of 4 or 16 bytes in network order (they are copied); null for another length. */
 export function ipFromBytes(bytes: Uint8Array): IpAddress | null {
-  if (bytes.length === 4) return makeIpv4(bytes.slice());
-  if (bytes.length !== 16) return null;
+  return bytes.length === 4 || bytes.length === 16 ? makeIp(Uint8Array.from(bytes)) : null;
+}
+
+/** Takes 4 or 16 bytes over. */
+function makeIp(bytes: Uint8Array): IpAddress {
+  if (bytes.length === 4) return makeIpv4(bytes);
   if (isMapped(bytes)) return makeIpv4(bytes.slice(12));
-  return { family: 6, bytes: bytes.slice(), text: ipv6Text(bytes) };
+  return { family: 6, bytes, text: ipv6Text(bytes) };
 }
 
 /** The bytes are `::ffff:a.b.c.d` (RFC 4291 section 2.5.5.2). */

@@ -1,5 +1,5 @@
 /** `admin`: the endpoint for operators and programs. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { flag, list, notYet, object, only, text } from './primitives.ts';
 
 export interface AdminConfig {

@@ -1,5 +1,5 @@
 /** The whole config. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { adminSchema } from './admin.ts';
 import type { AdminConfig } from './admin.ts';
 import { httpAppSchema } from './http-app.ts';

@@ -101,9 +101,9 @@ const value = accept('a text, a number or true/false', (found) => {
   return typeof found === 'string' || typeof found === 'number' || typeof found === 'boolean' ? String(found) : undefined;
 });
 
-/** Caddy puts the variables beside `handler`. */
+/** Caddy puts the variables beside `handler`. `log_skip` would have to silence the access log. */
 const vars: z.ZodType<VarsConfig> = z
-  .object({ handler: z.literal('vars') })
+  .object({ handler: z.literal('vars'), log_skip: notYet('log_skip') })
   .catchall(value)
   .transform(({ handler, ...rest }) => ({ handler, vars: rest }));
 

@@ -1,5 +1,5 @@
 /** Header operations (Caddy's HeaderOps) of the `headers` handler and of `header_up` / `header_down`. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { fieldName, fieldValue, re2Pattern } from './patterns.ts';
 import { flag, list, mapOf, object, orNull, statusPattern, text } from './primitives.ts';
 

@@ -1,5 +1,5 @@
 /** `health_checks` of a `reverse_proxy`. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { fieldMap } from './header-ops.ts';
 import { fieldValue, hasPlaceholder, method, re2Pattern } from './patterns.ts';
 import {

@@ -1,5 +1,5 @@
 /** `apps.http`. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { httpServerSchema } from './http-server.ts';
 import type { HttpServerConfig } from './http-server.ts';
 import { resolverAddress } from './patterns.ts';

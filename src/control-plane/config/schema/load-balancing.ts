@@ -1,5 +1,5 @@
 /** `load_balancing`: selection and retries of a `reverse_proxy`. */
-import { z } from 'zod';
+import type { z } from 'zod';
 import { duration, flag, notYet, object, orNull, wholeNumber } from './primitives.ts';
 import { selectionPolicySchema } from './selection-policy.ts';
 import type { SelectionPolicyConfig } from './selection-policy.ts';

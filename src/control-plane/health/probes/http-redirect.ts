@@ -1,3 +1,4 @@
+import { joinHostPort } from '../../../shared/net/address.ts';
 import type { ProbeTarget } from '../probe.ts';
 import type { HttpProbeOptions } from './http-options.ts';
 import type { ResponseReader } from './http-response.ts';
@@ -19,8 +20,7 @@ export function redirectTarget(
   const base = `http://${options.authority}`;
   const next = URL.parse(location, `${base}${uri}`);
   if (next === null || next.protocol !== 'http:') return null;
-  const host = target.host.includes(':') ? `[${target.host}]` : target.host;
-  const own = [base, `http://${host}:${target.port}`, `http://${hostField(options)}`];
+  const own = [base, `http://${joinHostPort(target.host, target.port)}`, `http://${hostField(options)}`];
   const same = own.some((text) => URL.parse(text)?.host === next.host);
   return same ? `${next.pathname}${next.search}` : null;
 }

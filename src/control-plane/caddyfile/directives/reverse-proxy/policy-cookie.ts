@@ -1,0 +1,92 @@
+import type { JsonObject } from '../../json.ts';
+import { failure } from '../../syntax/failure.ts';
+import { blockOf, flag, one, secondsOrDuration } from '../../syntax/read.ts';
+import type { Statement } from '../../syntax/statement.ts';
+import type { Token } from '../../syntax/token.ts';
+
+interface CookieDraft {
+  readonly policy: JsonObject;
+  readonly secrets: string[];
+  readonly nested: (line: Statement) => JsonObject;
+}
+
+type Option = (line: Statement, draft: CookieDraft) => void;
+
+/** Cookie attribute values as browsers spell them. */
+const SAME_SITE: Readonly<Record<string, string>> = { lax: 'Lax', strict: 'Strict', none: 'None' };
+
+const OPTIONS: Readonly<Record<string, Option>> = {
+  name: (line, draft) => setOnce(draft, 'name', one(line).text, line.name),
+  secret: (line, draft) => void draft.secrets.push(one(line).text),
+  max_age: setMaxAge,
+  cookie_lifetime: setMaxAge,
+  same_site: (line, draft) => {
+    const token = one(line);
+    const value = SAME_SITE[token.text.toLowerCase()];
+    if (value === undefined) throw failure(token, `bad same_site '${token.text}': write lax, strict or none`);
+    setOnce(draft, 'same_site', value, line.name);
+  },
+  secure: setSwitch,
+  http_only: setSwitch,
+  partitioned: setSwitch,
+  path: (line, draft) => setOnce(draft, 'path', one(line).text, line.name),
+  domain: (line, draft) => setOnce(draft, 'domain', one(line).text, line.name),
+  format: (line, draft) => {
+    const token = one(line);
+    if (token.text !== 'v1' && token.text !== 'caddy') {
+      throw failure(token, `bad format '${token.text}': write v1 or caddy`);
+    }
+    setOnce(draft, 'format', token.text, line.name);
+  },
+  fallback: (line, draft) => setOnce(draft, 'fallback', draft.nested(line), line.name),
+};
+
+/**
+ * `cookie [<name> [<secret>]] { … }`. The first secret stands where Caddy's does; more go to `secrets`, which
+ * then lists them all. A bare number in `max_age` or `cookie_lifetime` counts seconds.
+ */
+export function parseCookie(line: Statement, nested: (line: Statement) => JsonObject): JsonObject {
+  const [name, secret, surplus] = line.args;
+  if (surplus !== undefined) throw failure(surplus, `wrong argument count: cookie takes a name and a secret`);
+  const draft: CookieDraft = { policy: { policy: 'cookie' }, secrets: [], nested };
+  if (name !== undefined) draft.policy['name'] = name.text;
+  if (secret !== undefined) draft.secrets.push(secret.text);
+  for (const option of blockOf(line)) {
+    const { text } = option.name;
+    const parse = Object.hasOwn(OPTIONS, text) ? OPTIONS[text] : undefined;
+    if (parse === undefined) throw failure(option.name, `unrecognized option '${text}'`);
+    parse(option, draft);
+  }
+  const [first] = draft.secrets;
+  if (first !== undefined) draft.policy['secret'] = first;
+  if (draft.secrets.length > 1) draft.policy['secrets'] = [...draft.secrets];
+  return draft.policy;
+}
+
+function setOnce(draft: CookieDraft, key: string, value: JsonObject[string], token: Token): void {
+  if (draft.policy[key] !== undefined) throw failure(token, `cookie ${key} already specified`);
+  draft.policy[key] = value;
+}
+
+function setMaxAge(line: Statement, draft: CookieDraft): void {
+  const token = one(line);
+  const value = secondsOrDuration(token, 'bad duration value');
+  if (value <= 0) throw failure(token, `cookie ${line.name.text} must be more than 0, not ${token.text}`);
+  setOnce(draft, 'max_age', value, line.name);
+}
+
+/** The bare word is `on`. */
+function setSwitch(line: Statement, draft: CookieDraft): void {
+  const [token] = line.args;
+  if (token === undefined) {
+    flag(line);
+    setOnce(draft, line.name.text, true, line.name);
+    return;
+  }
+  const { text } = one(line);
+  const isOn = text === 'on' || text === 'true';
+  if (!isOn && text !== 'off' && text !== 'false') {
+    throw failure(token, `bad ${line.name.text} '${text}': write on or off`);
+  }
+  setOnce(draft, line.name.text, isOn, line.name);
+}

@@ -1,0 +1,331 @@
+/** The control plane: composes configs, upstreams and the fleet of workers behind one interface. */
+import { availableParallelism } from 'node:os';
+import { systemClock, type Clock } from '../shared/clock.ts';
+import type { Logger } from '../shared/log.ts';
+import type { WorkerMessage } from '../shared/messages.ts';
+import type { Section } from '../shared/plan/types.ts';
+import { systemRandom, type Random } from '../shared/random.ts';
+import { StateTable } from '../shared/state-table/table.ts';
+import { adaptConfig } from './admin/adapt-config.ts';
+import { compileConfig } from './compile/compile.ts';
+import type { CompiledConfig, ConfigWarning } from './compile/compiled.ts';
+import { readConfig } from './config/from-json.ts';
+import { AdminStateFile } from './data-dir/admin-state-file.ts';
+import { GeneratedSecrets } from './data-dir/secrets.ts';
+import { EventHub } from './event-hub.ts';
+import { LoadQueue } from './reload/load-queue.ts';
+import type { PreparedPlan } from './reload/transaction.ts';
+import type {
+  ControlEvent,
+  ControlPlane,
+  LoadRequest,
+  LoadResult,
+  ReloadStatus,
+  UpstreamPatch,
+  UpstreamStatus,
+  WorkerStatus,
+} from './types.ts';
+import { Upstreams } from './upstreams/upstreams.ts';
+import { Fleet } from './workers/fleet.ts';
+import { entryUrl } from './workers/open-worker.ts';
+
+/** A worker whose heartbeat stands still this long hangs. */
+const DEFAULT_HANG_TIMEOUT_MS = 2000;
+/** Before the first load there is no config to say otherwise. */
+const DEFAULT_GRACE_MS = 30_000;
+
+export interface ControlPlaneOptions {
+  /** Data-plane threads. Default: one per core. */
+  readonly workers?: number;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly log: Logger;
+  /** Keeps generated secrets and admin states. Default: none is kept. */
+  readonly dataDir?: string;
+  /** Default 2000. */
+  readonly hangTimeoutMs?: number;
+  /** For `{$NAME}` in Caddyfiles and `{env.NAME}` in workers. */
+  readonly env: NodeJS.ProcessEnv;
+  /** Takes whole access lines. Default: they are dropped. */
+  readonly accessSink?: (lines: string) => void;
+  /** Entry of the data-plane threads, for tests. */
+  readonly workerEntry?: URL;
+}
+
+/** Nothing runs before the first `load`. */
+export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
+  return new ComposedControlPlane(options);
+}
+
+/** What is in force. */
+interface Loaded {
+  readonly json: unknown;
+  /** `json` as text: an equal text is an equal config. */
+  readonly text: string;
+  readonly compiled: CompiledConfig;
+}
+
+class ComposedControlPlane implements ControlPlane {
+  readonly table: StateTable = new StateTable();
+  readonly #options: ControlPlaneOptions;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #events: EventHub;
+  readonly #secrets: GeneratedSecrets;
+  readonly #adminStates: AdminStateFile;
+  readonly #upstreams: Upstreams;
+  readonly #fleet: Fleet;
+  readonly #queue = new LoadQueue();
+  #loaded: Loaded | null = null;
+  /** Workers run once the first config compiled. */
+  #started = false;
+  #generation = 0;
+  #reloads: ReloadStatus = { generation: 0, lastSuccessful: false, lastSuccessSeconds: 0, total: 0, failures: 0 };
+  #faults = 0;
+  #lastFault = '';
+  #stopped: Promise<void> | null = null;
+  #loading: Promise<unknown> = Promise.resolve();
+
+  constructor(options: ControlPlaneOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#log = options.log;
+    this.#events = new EventHub(this.#log);
+    this.#secrets = new GeneratedSecrets(options.dataDir);
+    this.#adminStates = new AdminStateFile(options.dataDir, this.#log);
+    this.#upstreams = this.#makeUpstreams();
+    this.#upstreams.restoreAdminStates(this.#adminStates.read());
+    // Lane 0 holds the totals of workers that ended.
+    this.#upstreams.addLane(0);
+    this.#fleet = this.#makeFleet();
+  }
+
+  load(request: LoadRequest): Promise<LoadResult> {
+    if (this.#stopped !== null) return Promise.reject(new Error('this balancer is stopping: start it anew with the new config'));
+    const result = this.#queue.run(() => this.#load(request));
+    this.#loading = result.catch(() => undefined);
+    return result;
+  }
+
+  config(): unknown {
+    return this.#loaded?.json ?? null;
+  }
+
+  compiled(): CompiledConfig | null {
+    return this.#loaded?.compiled ?? null;
+  }
+
+  serverRows(): ReadonlyMap<string, number> {
+    return this.#upstreams.serverRows();
+  }
+
+  slotRows(): ReadonlyMap<string, number> {
+    return this.#upstreams.slotRows();
+  }
+
+  upstreams(): readonly UpstreamStatus[] {
+    return this.#upstreams.status();
+  }
+
+  patchUpstream(address: string, patch: UpstreamPatch): boolean {
+    const known = this.#upstreams.patch(address, patch);
+    if (known) this.#adminStates.write(this.#upstreams.adminStates());
+    return known;
+  }
+
+  workers(): readonly WorkerStatus[] {
+    return this.#fleet.status();
+  }
+
+  workerRestarts(): { readonly crashes: number; readonly hangs: number } {
+    return this.#fleet.restarts();
+  }
+
+  reloads(): ReloadStatus {
+    return this.#reloads;
+  }
+
+  addresses(): ReadonlyMap<string, { readonly host: string; readonly port: number }> {
+    return this.#fleet.addresses();
+  }
+
+  degraded(): readonly string[] {
+    if (this.#stopped !== null) return ['it is stopping'];
+    if (this.#loaded === null) return ['no config has been loaded'];
+    const faults = this.#faults === 0 ? [] : [`${this.#faults} unexpected fault(s) in the control plane, the last: ${this.#lastFault}`];
+    return [...this.#fleet.degraded(), ...faults];
+  }
+
+  onEvent(listener: (event: ControlEvent) => void): () => void {
+    return this.#events.on(listener);
+  }
+
+  noteFault(error: unknown): void {
+    this.#faults += 1;
+    this.#lastFault = describe(error);
+    const stack = error instanceof Error ? error.stack : '';
+    this.#log.error('unexpected fault in the control plane; the data plane serves on (please report it)', { error: this.#lastFault, stack });
+  }
+
+  retireWorker(lane: number): Promise<void> {
+    return this.#fleet.retire(lane, this.#graceMs());
+  }
+
+  stop(graceMs?: number): Promise<void> {
+    this.#stopped ??= this.#stop(graceMs ?? this.#graceMs());
+    return this.#stopped;
+  }
+
+  async #stop(graceMs: number): Promise<void> {
+    await this.#loading;
+    await this.#fleet.stop(graceMs);
+    this.#upstreams.stop();
+  }
+
+  async #load(request: LoadRequest): Promise<LoadResult> {
+    try {
+      const result = await this.#change(request);
+      if (!result.unchanged) this.#tell('reload', `generation ${result.generation} is in force`, { generation: result.generation });
+      this.#count(true, result.generation);
+      return result;
+    } catch (error) {
+      this.#count(false, this.#reloads.generation);
+      const stays = this.#loaded === null ? 'nothing is served' : 'the old config serves on';
+      this.#tell('reload-failed', `the config was not loaded, ${stays}: ${describe(error)}`, { file: request.filename });
+      throw error;
+    }
+  }
+
+  async #change(request: LoadRequest): Promise<LoadResult> {
+    const adapted = adaptConfig(request, this.#options.env);
+    const text = JSON.stringify(adapted.config);
+    if (request.force !== true && text === this.#loaded?.text) {
+      return { generation: this.#reloads.generation, unchanged: true, warnings: adapted.warnings };
+    }
+    const { compiled, warnings } = compileConfig(readConfig(adapted.config, adapted.positions), {
+      positions: adapted.positions,
+      generatedSecret: (key) => this.#secrets.secretFor(key),
+      platform: process.platform,
+      ...(this.#options.dataDir === undefined ? {} : { dataDir: this.#options.dataDir }),
+    });
+    const generation = await this.#putInForce({ json: adapted.config, text, compiled });
+    return { generation, unchanged: false, warnings: [...adapted.warnings, ...warnings] satisfies ConfigWarning[] };
+  }
+
+  async #putInForce(next: Loaded): Promise<number> {
+    if (!this.#started) {
+      await this.#fleet.start();
+      this.#started = true;
+    }
+    this.#generation += 1;
+    const generation = this.#generation;
+    const { serverRows } = await this.#upstreams.prepare(generation, next.compiled);
+    try {
+      await this.#fleet.apply(this.#planOf(generation, next.compiled, serverRows));
+    } catch (error) {
+      this.#upstreams.discard(generation);
+      throw error;
+    }
+    this.#loaded = next;
+    return generation;
+  }
+
+  #planOf(generation: number, compiled: CompiledConfig, serverRows: ReadonlyMap<string, number>): PreparedPlan {
+    return {
+      manifest: {
+        generation,
+        servers: compiled.servers.map((server) => ({ ...server, row: rowOf(serverRows, server.name) })),
+        sections: [...compiled.sections.keys()],
+      },
+      sections: poolsFirst(compiled.sections),
+      listeners: compiled.listeners,
+      rows: (pool) => this.#upstreams.currentRows(pool),
+    };
+  }
+
+  #count(successful: boolean, generation: number): void {
+    const { total, failures, lastSuccessSeconds } = this.#reloads;
+    this.#reloads = {
+      generation,
+      lastSuccessful: successful,
+      lastSuccessSeconds: successful ? this.#clock.wall() / 1000 : lastSuccessSeconds,
+      total: total + 1,
+      failures: failures + (successful ? 0 : 1),
+    };
+  }
+
+  #graceMs(): number {
+    return this.#loaded?.compiled.gracePeriodMs ?? DEFAULT_GRACE_MS;
+  }
+
+  #tell(type: ControlEvent['type'], message: string, fields: ControlEvent['fields']): void {
+    this.#events.emit({ at: this.#clock.wall(), type, message, fields });
+  }
+
+  #makeUpstreams(): Upstreams {
+    return new Upstreams({
+      table: this.table,
+      clock: this.#clock,
+      random: this.#options.random ?? systemRandom,
+      onChunk: (chunk) => this.#fleet.broadcast({ type: 'table', chunk }),
+      onEndpoints: (pool, member, rows) => this.#fleet.broadcast({ type: 'endpoints', pool, member, rows }),
+      onForget: (slots) => this.#fleet.broadcast({ type: 'forget-slots', slots }),
+      onCut: (slots) => this.#fleet.broadcast({ type: 'cut-slots', slots }),
+      onEvent: (event) => this.#events.emit(event),
+    });
+  }
+
+  #makeFleet(): Fleet {
+    const { workers, hangTimeoutMs, workerEntry, env } = this.#options;
+    return new Fleet({
+      workers: workers ?? availableParallelism(),
+      workerEntry: workerEntry ?? entryUrl('worker'),
+      acceptorEntry: entryUrl('acceptor'),
+      env: definedOnly(env),
+      table: this.table,
+      clock: this.#clock,
+      log: this.#log,
+      hangTimeoutMs: hangTimeoutMs ?? DEFAULT_HANG_TIMEOUT_MS,
+      platform: process.platform,
+      debug: () => this.#loaded?.compiled.debug ?? false,
+      addLane: (lane) => this.#upstreams.addLane(lane),
+      onMessage: (message) => this.#receive(message),
+      onCommit: (generation) => this.#upstreams.activate(generation),
+      onRelease: (generation) => this.#upstreams.release(generation),
+      onEvent: (type, message, fields) => this.#tell(type, message, fields),
+    });
+  }
+
+  #receive(message: WorkerMessage): void {
+    switch (message.type) {
+      case 'dial-failed':
+        return this.#upstreams.dialFailed(message.slot);
+      case 'log':
+        return this.#log[message.level](message.message, message.fields);
+      case 'access':
+        return this.#options.accessSink?.(message.lines);
+      default:
+    }
+  }
+}
+
+/** A site names its pools, so they are staged before it. */
+function poolsFirst(sections: ReadonlyMap<string, Section>): ReadonlyMap<string, Section> {
+  const entries = [...sections];
+  const isPool = ([, { kind }]: readonly [string, Section]): boolean => kind === 'pool';
+  return new Map([...entries.filter(isPool), ...entries.filter((entry) => !isPool(entry))]);
+}
+
+function rowOf(rows: ReadonlyMap<string, number>, server: string): number {
+  const row = rows.get(server);
+  if (row === undefined) throw new Error(`server ${server} has no row in the state table`);
+  return row;
+}
+
+function definedOnly(env: NodeJS.ProcessEnv): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,43 @@
+import { createHmac, randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+const FILE = 'cookie-secret';
+const SECRET_BYTES = 32;
+
+/**
+ * Secrets for cookie policies that name none. One random value is kept in the data directory (mode
+ * 0600), and each key gets its own secret derived from it. Without a data directory the value lives
+ * as long as this object, and sessions end with it.
+ */
+export class GeneratedSecrets {
+  readonly #dataDir: string | undefined;
+  #root: string | null = null;
+
+  constructor(dataDir: string | undefined) {
+    this.#dataDir = dataDir;
+  }
+
+  /** The same answer for the same key as long as the file stays. Throws when the file can be neither read nor made. */
+  secretFor(key: string): string {
+    this.#root ??= this.#dataDir === undefined ? freshSecret() : readOrMake(this.#dataDir);
+    return createHmac('sha256', this.#root).update(key).digest('base64url');
+  }
+}
+
+function freshSecret(): string {
+  return randomBytes(SECRET_BYTES).toString('base64url');
+}
+
+function readOrMake(dataDir: string): string {
+  const path = join(dataDir, FILE);
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  try {
+    writeFileSync(path, `${freshSecret()}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+  const secret = readFileSync(path, 'utf8').trim();
+  if (secret.length < SECRET_BYTES) throw new Error(`${path} is damaged: delete it to have a new secret made (clients get new cookies)`);
+  return secret;
+}

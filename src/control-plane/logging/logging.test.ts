@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
+import { test } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
+import { AccessWriter, MAX_WAITING_BYTES } from './access-writer.ts';
+import { readableLine } from './readable.ts';
+import { createRootLogger } from './root-logger.ts';
+import { silentLogger, loggerTo } from '../../shared/log.ts';
+
+function createTarget(isTTY: boolean): { lines: string[]; isTTY: boolean; write(text: string): void } {
+  const lines: string[] = [];
+  return { lines, isTTY, write: (text) => void lines.push(text) };
+}
+
+test('a log line is one JSON object with level, time, message and fields', () => {
+  const target = createTarget(false);
+  createRootLogger(target).warn('server is down', { upstream: 'app:80', error: new Error('refused') });
+  assert.equal(target.lines.length, 1);
+  const { ts, ...record } = JSON.parse(target.lines[0] ?? '');
+  assert.deepEqual(record, { level: 'warn', msg: 'server is down', upstream: 'app:80', error: 'refused' });
+  assert.equal(typeof ts, 'number');
+});
+
+test('debug lines are written only while debug is on', () => {
+  const target = createTarget(false);
+  const log = createRootLogger(target);
+  log.debug('one');
+  log.setDebug(true);
+  log.debug('two');
+  log.setDebug(false);
+  log.debug('three');
+  assert.deepEqual(target.lines.map((line) => JSON.parse(line).msg), ['two']);
+});
+
+test('a terminal gets readable text', () => {
+  const target = createTarget(true);
+  createRootLogger(target).info('serving', { port: 8080 });
+  assert.match(stripVTControlCharacters(target.lines.join('')), /^\d\d:\d\d:\d\d INFO  serving port=8080\n$/);
+});
+
+test('control characters of a peer do not reach the terminal', () => {
+  const line = readableLine(JSON.stringify({ level: 'info', ts: 0, msg: 'a\u001b[2Jb', path: '/\u0007' }));
+  assert.doesNotMatch(stripVTControlCharacters(line).replace(/\n$/, ''), /[\u0000-\u001f\u007f-\u009f]/);
+});
+
+function createStream(writableLength = 0): { stream: Writable; written: string[] } {
+  const written: string[] = [];
+  const stream = new Writable({
+    write(chunk, _, done) {
+      written.push(String(chunk));
+      done();
+    },
+  });
+  Object.defineProperty(stream, 'writableLength', { get: () => writableLength });
+  return { stream, written };
+}
+
+test('access lines go where the config says', () => {
+  const stderr = createStream();
+  const stdout = createStream();
+  const writer = new AccessWriter({ stderr: stderr.stream, stdout: stdout.stream }, silentLogger);
+  writer.write('a\n');
+  writer.setOutput('stdout');
+  writer.write('b\n');
+  writer.setOutput('discard');
+  writer.write('c\n');
+  assert.deepEqual([stderr.written, stdout.written], [['a\n'], ['b\n']]);
+});
+
+test('access lines are dropped and counted when their reader is too slow', () => {
+  const slow = createStream(MAX_WAITING_BYTES + 1);
+  const quick = createStream();
+  const told: unknown[] = [];
+  const log = loggerTo((_, __, fields) => void told.push(fields));
+  const writer = new AccessWriter({ stderr: slow.stream, stdout: quick.stream }, log);
+  writer.write('a\nb\n');
+  writer.write('c\n');
+  assert.deepEqual(slow.written, []);
+  writer.setOutput('stdout');
+  writer.write('d\n');
+  assert.deepEqual(quick.written, ['d\n']);
+  assert.deepEqual(told, [{ lines: 3 }]);
+});
