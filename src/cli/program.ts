@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, CommanderError } from 'commander';
 import { packageVersion } from '../version.ts';
 import { addAdaptCommand } from './commands/adapt.ts';
 import { addDemoCommand } from './commands/demo.ts';
@@ -8,10 +8,27 @@ import { addRunCommand } from './commands/run.ts';
 import { addStopCommand } from './commands/stop.ts';
 import { addValidateCommand } from './commands/validate.ts';
 import { addVersionCommand } from './commands/version.ts';
+import { exitCodeOf, failureText } from './failure.ts';
 import type { Terminal } from './output.ts';
 
-/** The whole command line. Faults of usage become a `CommanderError` instead of ending the process. */
-export function createProgram(terminal: Terminal): Command {
+/**
+ * Runs a command line; `args` without node and script. Resolves with the exit code: 0 done, 1 failed,
+ * 2 bad usage. Failures are one line on stderr.
+ */
+export async function runCommandLine(args: readonly string[], terminal: Terminal): Promise<number> {
+  try {
+    await createProgram(terminal).parseAsync(args, { from: 'user' });
+    return 0;
+  } catch (error) {
+    // Commander has told its own faults already; help and version end this way too, with code 0.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    terminal.stderr.write(failureText(error, terminal.env));
+    return exitCodeOf(error);
+  }
+}
+
+/** Faults of usage become a `CommanderError` instead of ending the process. */
+function createProgram(terminal: Terminal): Command {
   const program = new Command('holdfast')
     .description('A load balancer for HTTP that keeps clients on their server.')
     .version(`v${packageVersion()}`, '-V, --version', 'print the version')

@@ -1,6 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Balancer } from '../balancer.ts';
+import { formatAuthority } from '../control-plane/admin/allow-list.ts';
 import { createRootLogger } from '../control-plane/logging/root-logger.ts';
 import type { LoadRequest } from '../control-plane/types.ts';
 import { createBalancer } from '../embed.ts';
@@ -33,7 +34,7 @@ export async function runBalancer(request: LoadRequest, terminal: Terminal, sett
     onWarnings: (warnings) => printWarnings(terminal, warnings),
     ...(settings.workers === undefined ? {} : { workers: settings.workers }),
   });
-  log.info('serving', { listeners: [...balancer.addresses().values()].map(({ host, port }) => `${host}:${port}`) });
+  log.info('serving', { listeners: [...balancer.addresses().values()].map(({ host, port }) => formatAuthority(host, port)) });
   const release = takeOverProcess(balancer, log);
   const finish = settings.started(balancer, log);
   await balancer.stopped();

@@ -101,7 +101,8 @@ class ComposedControlPlane implements ControlPlane {
   }
 
   load(request: LoadRequest): Promise<LoadResult> {
-    if (this.#stopped !== null) return Promise.reject(new Error('this balancer is stopping: start it anew with the new config'));
+    if (this.#stopped !== null)
+      return Promise.reject(new Error('this balancer is stopping: start it anew with the new config'));
     const result = this.#queue.run(() => this.#load(request));
     this.#loading = result.catch(() => undefined);
     return result;
@@ -152,7 +153,10 @@ class ComposedControlPlane implements ControlPlane {
   degraded(): readonly string[] {
     if (this.#stopped !== null) return ['it is stopping'];
     if (this.#loaded === null) return ['no config has been loaded'];
-    const faults = this.#faults === 0 ? [] : [`${this.#faults} unexpected fault(s) in the control plane, the last: ${this.#lastFault}`];
+    const faults =
+      this.#faults === 0
+        ? []
+        : [`${this.#faults} unexpected fault(s) in the control plane, the last: ${this.#lastFault}`];
     return [...this.#fleet.degraded(), ...faults];
   }
 
@@ -164,7 +168,10 @@ class ComposedControlPlane implements ControlPlane {
     this.#faults += 1;
     this.#lastFault = describe(error);
     const stack = error instanceof Error ? error.stack : '';
-    this.#log.error('unexpected fault in the control plane; the data plane serves on (please report it)', { error: this.#lastFault, stack });
+    this.#log.error('unexpected fault in the control plane; the data plane serves on (please report it)', {
+      error: this.#lastFault,
+      stack,
+    });
   }
 
   retireWorker(lane: number): Promise<void> {
@@ -185,13 +192,16 @@ class ComposedControlPlane implements ControlPlane {
   async #load(request: LoadRequest): Promise<LoadResult> {
     try {
       const result = await this.#change(request);
-      if (!result.unchanged) this.#tell('reload', `generation ${result.generation} is in force`, { generation: result.generation });
+      if (!result.unchanged)
+        this.#tell('reload', `generation ${result.generation} is in force`, { generation: result.generation });
       this.#count(true, result.generation);
       return result;
     } catch (error) {
       this.#count(false, this.#reloads.generation);
       const stays = this.#loaded === null ? 'nothing is served' : 'the old config serves on';
-      this.#tell('reload-failed', `the config was not loaded, ${stays}: ${describe(error)}`, { file: request.filename });
+      this.#tell('reload-failed', `the config was not loaded, ${stays}: ${describe(error)}`, {
+        file: request.filename,
+      });
       throw error;
     }
   }

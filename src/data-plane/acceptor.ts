@@ -73,7 +73,10 @@ class Acceptor {
     const server = this.#servers.get(key) ?? null;
     this.#servers.delete(key);
     server?.removeAllListeners('connection');
-    this.#parent.postMessage({ type: 'server', key, server } satisfies AcceptorReply, server ? [transferable(server)] : []);
+    this.#parent.postMessage(
+      { type: 'server', key, server } satisfies AcceptorReply,
+      server ? [transferable(server)] : [],
+    );
   }
 
   #join(lane: number, port: MessagePort): void {

@@ -4,13 +4,7 @@
  * the end of a response.
  */
 import type { Server, Socket } from 'node:net';
-import {
-  parentPort,
-  receiveMessageOnPort,
-  workerData,
-  type MessagePort,
-  type Transferable,
-} from 'node:worker_threads';
+import { parentPort, receiveMessageOnPort, workerData, type MessagePort, type Transferable } from 'node:worker_threads';
 import { systemClock, type Clock } from '../shared/clock.ts';
 import type { AcceptedMessage, ControlMessage, WorkerInit, WorkerMessage } from '../shared/messages.ts';
 import { transferable } from '../shared/net/transfer.ts';

@@ -25,7 +25,8 @@ function compareSplit(testCase: Case, whole: Reading): string {
   return left === right ? '' : `whole: ${left}\nbyte by byte: ${right}`;
 }
 
-function compareWithNode(testCase: Case, ours: Reading, node: NodeReader): string {
+/** What Node reads differently from `ours`, '' when nothing. */
+export function compareWithNode(testCase: Case, ours: Reading, node: NodeReader): string {
   if (ours.messages.length === 0 && ours.end === 'refused') return '';
   const theirs = node.read({ ...testCase, text: adapt(testCase, ours, node) });
   for (const [index, message] of ours.messages.entries()) {
@@ -41,8 +42,8 @@ function compareWithNode(testCase: Case, ours: Reading, node: NodeReader): strin
 }
 
 /**
- * Where the two differ on purpose, the bytes are changed before Node sees them. It knows a fixed set of methods, a proxy
- * passes any token; it obeys framing fields among the trailers (or refuses them), we drop them.
+ * Where the two differ on purpose, the bytes are changed before Node sees them. It knows a fixed set of methods, a
+ * proxy passes any token; it obeys framing fields among the trailers (or refuses them), we drop them.
  */
 function adapt(testCase: Case, ours: Reading, node: NodeReader): string {
   let { text } = testCase;
@@ -107,5 +108,8 @@ function compareBody(ours: Message, theirs: Message): string {
 }
 
 function forwarded(trailers: string): string {
-  return trailers.split(/(?<=\r\n)/).filter((line) => isTrailerName(line.split(':')[0]!.toLowerCase())).join('');
+  return trailers
+    .split(/(?<=\r\n)/)
+    .filter((line) => isTrailerName(line.split(':')[0]!.toLowerCase()))
+    .join('');
 }

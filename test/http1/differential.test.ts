@@ -5,10 +5,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { seededRandom } from '../../src/shared/random.ts';
-import { compare } from './compare.ts';
+import { compare, compareWithNode } from './compare.ts';
 import { Generator } from './generator.ts';
 import { NodeReader } from './node-reader.ts';
-import type { Case } from './reading.ts';
+import { readOurs } from './our-reader.ts';
+import type { Case, Message, Reading } from './reading.ts';
 
 const SEED = 20_261_130;
 const CASES = 100_000;
@@ -29,12 +30,39 @@ test('100,000 generated and mutated messages read as Node reads them, whole and 
   assert.ok(accepted > CASES / 4 && refused > CASES / 10, `${accepted} accepted, ${refused} refused`);
 });
 
-test('the comparison notices a message that ends elsewhere', () => {
-  const node = new NodeReader();
-  const request = (lines: string, rest: string): Case =>
-    ({ kind: 'request', methods: [], text: `POST / HTTP/1.1\r\nHost: a\r\n${lines}\r\n${rest}` });
-  const chunked = node.read(request('Transfer-Encoding: chunked\r\n', '0\r\n\r\n'));
-  const plain = node.read(request('X-Transfer-Encoding: chunked\r\n', '0\r\n\r\n'));
-  assert.equal(chunked.messages[0]?.complete, true);
-  assert.equal(plain.end, 'refused');
-});
+const CHUNKED_AND_NEXT: Case = {
+  kind: 'request',
+  methods: [],
+  text:
+    'POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX: 1\r\n\r\n' +
+    'GET / HTTP/1.1\r\nHost: b\r\n\r\n',
+};
+
+/** Ways a codec could be wrong about the case above. */
+const WRONG_READINGS: Readonly<Record<string, (first: Message, reading: Reading) => Reading>> = {
+  method: (first, reading) => withFirst(reading, { ...first, line: ['PUT', '/a'] }),
+  target: (first, reading) => withFirst(reading, { ...first, line: ['POST', '/b'] }),
+  version: (first, reading) => withFirst(reading, { ...first, version: 10 }),
+  'a field': (first, reading) =>
+    withFirst(reading, { ...first, fields: ['Host', 'b', 'Transfer-Encoding', 'chunked'] }),
+  body: (first, reading) => withFirst(reading, { ...first, body: 'hi\r\n' }),
+  trailers: (first, reading) => withFirst(reading, { ...first, trailers: '' }),
+  upgrade: (first, reading) => withFirst(reading, { ...first, upgrade: true }),
+  closing: (first, reading) => withFirst(reading, { ...first, keepAlive: false }),
+  'where it ends': (first, reading) => withFirst(reading, { ...first, complete: false }),
+  'a message too many': (first, reading) => ({ ...reading, messages: [...reading.messages, first] }),
+  'a message too few': (first, reading) => ({ ...reading, messages: [first] }),
+};
+
+function withFirst(reading: Reading, first: Message): Reading {
+  return { ...reading, messages: [first, ...reading.messages.slice(1)] };
+}
+
+for (const [what, spoil] of Object.entries(WRONG_READINGS)) {
+  test(`the comparison notices a wrong reading: ${what}`, () => {
+    const node = new NodeReader();
+    const reading = readOurs(CHUNKED_AND_NEXT, false);
+    assert.equal(compareWithNode(CHUNKED_AND_NEXT, reading, node), '');
+    assert.notEqual(compareWithNode(CHUNKED_AND_NEXT, spoil(reading.messages[0]!, reading), node), '');
+  });
+}

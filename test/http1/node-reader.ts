@@ -26,8 +26,15 @@ interface HttpCommon {
 }
 
 type HeadersComplete = (
-  major: number, minor: number, headers: string[] | undefined, method: number, url: string | undefined,
-  status: number, reason: string, upgrade: boolean, keepAlive: boolean,
+  major: number,
+  minor: number,
+  headers: string[] | undefined,
+  method: number,
+  url: string | undefined,
+  status: number,
+  reason: string,
+  upgrade: boolean,
+  keepAlive: boolean,
 ) => number;
 
 const MAX_HEADER_SIZE = 1_000_000;
@@ -99,7 +106,9 @@ export class NodeReader {
     for (let at = 0; at < headers.length; at += 2) last.trailers += `${headers[at]}: ${headers[at + 1]}\r\n`;
   }
 
-  #onHead(...[major, minor, headers, method, url, status, reason, upgrade, keepAlive]: Parameters<HeadersComplete>): number {
+  #onHead(
+    ...[major, minor, headers, method, url, status, reason, upgrade, keepAlive]: Parameters<HeadersComplete>
+  ): number {
     const request = this.#case.kind === 'request';
     this.#lastMethod = method;
     this.#reading.messages.push({

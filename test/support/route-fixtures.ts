@@ -5,7 +5,14 @@ import type { RequestView } from '../../src/data-plane/route/request-view.ts';
 import { hostOfAuthority } from '../../src/data-plane/route/target.ts';
 import { parseIp } from '../../src/shared/net/ip.ts';
 import type {
-  HandlerPlan, HeaderOpsPlan, MatcherPlan, ResponseHeaderOpsPlan, RewritePlan, RoutePlan, SiteSection, StaticResponsePlan,
+  HandlerPlan,
+  HeaderOpsPlan,
+  MatcherPlan,
+  ResponseHeaderOpsPlan,
+  RewritePlan,
+  RoutePlan,
+  SiteSection,
+  StaticResponsePlan,
 } from '../../src/shared/plan/types.ts';
 
 export interface RequestFacts {
@@ -84,7 +91,15 @@ export function respond(body: string, rest: Partial<StaticResponsePlan> = {}): S
 }
 
 export function rewrite(rest: Partial<RewritePlan>): RewritePlan {
-  return { handler: 'rewrite', method: '', uri: '', stripPathPrefix: '', stripPathSuffix: '', uriSubstring: [], ...rest };
+  return {
+    handler: 'rewrite',
+    method: '',
+    uri: '',
+    stripPathPrefix: '',
+    stripPathSuffix: '',
+    uriSubstring: [],
+    ...rest,
+  };
 }
 
 export function proxyTo(pool: string): HandlerPlan {
@@ -92,7 +107,11 @@ export function proxyTo(pool: string): HandlerPlan {
 }
 
 /** A route with one matcher set, or none. */
-export function routeOf(match: readonly MatcherPlan[], handle: readonly HandlerPlan[], rest: Partial<RoutePlan> = {}): RoutePlan {
+export function routeOf(
+  match: readonly MatcherPlan[],
+  handle: readonly HandlerPlan[],
+  rest: Partial<RoutePlan> = {},
+): RoutePlan {
   return { match: match.length === 0 ? [] : [match], handle, group: '', terminal: false, ...rest };
 }
 

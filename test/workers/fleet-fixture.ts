@@ -5,7 +5,7 @@ import { Fleet } from '../../src/control-plane/workers/fleet.ts';
 import type { ListenerSpec } from '../../src/control-plane/compile/compiled.ts';
 import type { PreparedPlan } from '../../src/control-plane/reload/transaction.ts';
 import { systemClock } from '../../src/shared/clock.ts';
-import { silentLogger } from '../../src/shared/log.ts';
+import { loggerTo } from '../../src/shared/log.ts';
 import { StateTable, type TableChunk } from '../../src/shared/state-table/table.ts';
 
 export interface TestFleet {
@@ -15,28 +15,36 @@ export interface TestFleet {
   readonly events: string[];
   /** Resolves when an event of this type has happened `count` times. */
   event(type: string, count?: number): Promise<void>;
+  /** Resolves when this message has been logged. */
+  logs(message: string): Promise<void>;
 }
 
 export interface TestFleetOptions {
   readonly workers?: number;
   readonly hangTimeoutMs?: number;
+  readonly acceptorEntry?: URL;
 }
 
-export async function startFleet({ workers = 2, hangTimeoutMs = 30_000 }: TestFleetOptions = {}): Promise<TestFleet> {
+export async function startFleet(options: TestFleetOptions = {}): Promise<TestFleet> {
+  const { workers = 2, hangTimeoutMs = 30_000, acceptorEntry = entryUrl('acceptor') } = options;
   const table = new StateTable();
   const addLane = (lane: number): TableChunk[] => [...table.grow('facts', lane, 0), ...table.grow('server', lane, 0)];
   addLane(0);
   const released: number[] = [];
   const events: string[] = [];
+  const logged: string[] = [];
   const waits = new Set<() => void>();
   const fleet = new Fleet({
     workers,
     workerEntry: new URL('./stand-in-worker.ts', import.meta.url),
-    acceptorEntry: entryUrl('acceptor'),
+    acceptorEntry,
     env: {},
     table,
     clock: systemClock,
-    log: silentLogger,
+    log: loggerTo((_level, message) => {
+      logged.push(message);
+      for (const wait of waits) wait();
+    }),
     hangTimeoutMs,
     platform: process.platform,
     debug: () => false,
@@ -50,7 +58,14 @@ export async function startFleet({ workers = 2, hangTimeoutMs = 30_000 }: TestFl
     },
   });
   await fleet.start();
-  return { fleet, table, released, events, event: (type, count = 1) => eventually(waits, () => countOf(events, type) >= count) };
+  return {
+    fleet,
+    table,
+    released,
+    events,
+    event: (type, count = 1) => eventually(waits, () => countOf(events, type) >= count),
+    logs: (message) => eventually(waits, () => logged.includes(message)),
+  };
 }
 
 function eventually(waits: Set<() => void>, holds: () => boolean): Promise<void> {
@@ -74,7 +89,11 @@ export function listener(port = 0, accept: ListenerSpec['accept'] = 'kernel'): L
 }
 
 /** A plan of one site section. */
-export function plan(generation: number, listeners: readonly ListenerSpec[], hash = `site-${generation}`): PreparedPlan {
+export function plan(
+  generation: number,
+  listeners: readonly ListenerSpec[],
+  hash = `site-${generation}`,
+): PreparedPlan {
   const route = { match: [], handle: [], group: '', terminal: false };
   return {
     manifest: { generation, servers: [], sections: [hash] },
@@ -122,10 +141,10 @@ export async function connect(port: number): Promise<Client> {
 
 /** Short connections, several at a time, until `stop`; resolves with how many were answered and what failed. */
 export function churn(port: number, parallel: number): { stop(): Promise<{ answered: number; failures: string[] }> } {
-  let running = true;
+  const load = { running: true };
   const result = { answered: 0, failures: [] as string[] };
   const loop = async (): Promise<void> => {
-    while (running) {
+    while (load.running) {
       try {
         const client = await connect(port);
         await client.ask('who');
@@ -139,7 +158,7 @@ export function churn(port: number, parallel: number): { stop(): Promise<{ answe
   const loops = Array.from({ length: parallel }, loop);
   return {
     async stop() {
-      running = false;
+      load.running = false;
       await Promise.all(loops);
       return result;
     },

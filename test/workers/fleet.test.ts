@@ -53,14 +53,18 @@ test('100 reloads under connection load fail no connection and leave only the la
   await started.fleet.apply(plan(1, [listener()]));
   const port = portOf(started);
   const load = churn(port, 16);
-  for (let generation = 2; generation <= 101; generation += 1) await started.fleet.apply(plan(generation, [listener()]));
+  for (let generation = 2; generation <= 101; generation += 1)
+    await started.fleet.apply(plan(generation, [listener()]));
   const { answered, failures } = await load.stop();
   assert.deepEqual(failures, []);
   assert.ok(answered > 100);
   const { ask, socket } = await connect(port);
   assert.equal((await ask('who')).generation, 101);
   socket.destroy();
-  assert.deepEqual(started.released, Array.from({ length: 100 }, (_, index) => index + 1));
+  assert.deepEqual(
+    started.released,
+    Array.from({ length: 100 }, (_, index) => index + 1),
+  );
 });
 
 test('a keep-alive connection made before a reload is answered by the new generation', OPTIONS, async (t) => {
@@ -121,16 +125,20 @@ test('a worker that throws resets its clients, is replaced, and leaves nothing i
   }
 });
 
-test('clients who connect while their only worker is being replaced are answered by the next one', OPTIONS, async (t) => {
-  const started = await fleetFor(t, { workers: 1 });
-  await started.fleet.apply(plan(1, [listener()]));
-  const port = portOf(started);
-  const victim = await connect(port);
-  victim.socket.write('throw\n');
-  assert.equal(await victim.ended, 'reset');
-  const lanes = await lanesOf(port, 10);
-  assert.equal(lanes.length, 10);
-});
+test(
+  'clients who connect while their only worker is being replaced are answered by the next one',
+  OPTIONS,
+  async (t) => {
+    const started = await fleetFor(t, { workers: 1 });
+    await started.fleet.apply(plan(1, [listener()]));
+    const port = portOf(started);
+    const victim = await connect(port);
+    victim.socket.write('throw\n');
+    assert.equal(await victim.ended, 'reset');
+    const lanes = await lanesOf(port, 10);
+    assert.equal(lanes.length, 10);
+  },
+);
 
 test('a worker that hangs resets its clients, shows as a hang, and is replaced', OPTIONS, async (t) => {
   const started = await fleetFor(t, { hangTimeoutMs: 1000 });
@@ -164,24 +172,43 @@ test('a second instance is refused a port that the first holds, in words', OPTIO
   assert.equal((await lanesOf(port, 4)).length, 4);
 });
 
-test('a plan that a worker refuses, or whose port is taken, leaves the old one serving everywhere', OPTIONS, async (t) => {
+test(
+  'a plan that a worker refuses, or whose port is taken, leaves the old one serving everywhere',
+  OPTIONS,
+  async (t) => {
+    const started = await fleetFor(t);
+    await started.fleet.apply(plan(1, [listener()]));
+    const port = portOf(started);
+    await assert.rejects(
+      started.fleet.apply(plan(2, [listener()], 'refused')),
+      /refused the plan: cannot compile refused/,
+    );
+    const foreign = net.createServer();
+    await new Promise<void>((resolve) => foreign.listen(0, '127.0.0.1', resolve));
+    const taken = (foreign.address() as net.AddressInfo).port;
+    await assert.rejects(started.fleet.apply(plan(3, [listener(taken)])), ListenError);
+    foreign.close();
+    const clients = await Promise.all(Array.from({ length: 16 }, () => connect(port)));
+    for (const { ask, socket } of clients) {
+      assert.equal((await ask('who')).generation, 1);
+      socket.destroy();
+    }
+  },
+);
+
+test('a worker that dies while it stages is left out, and its replacement runs the new plan', OPTIONS, async (t) => {
   const started = await fleetFor(t);
   await started.fleet.apply(plan(1, [listener()]));
-  const port = portOf(started);
-  await assert.rejects(started.fleet.apply(plan(2, [listener()], 'refused')), /refused the plan: cannot compile refused/);
-  const foreign = net.createServer();
-  await new Promise<void>((resolve) => foreign.listen(0, '127.0.0.1', resolve));
-  const taken = (foreign.address() as net.AddressInfo).port;
-  await assert.rejects(started.fleet.apply(plan(3, [listener(taken)])), ListenError);
-  foreign.close();
-  const clients = await Promise.all(Array.from({ length: 16 }, () => connect(port)));
+  await started.fleet.apply(plan(2, [listener()], 'deadly-once'));
+  await started.event('worker-started', 3);
+  const clients = await Promise.all(Array.from({ length: 16 }, () => connect(portOf(started))));
   for (const { ask, socket } of clients) {
-    assert.equal((await ask('who')).generation, 1);
+    assert.equal((await ask('who')).generation, 2);
     socket.destroy();
   }
 });
 
-test('a worker that dies while it stages is left out, and its replacement runs the plan in force', OPTIONS, async (t) => {
+test('a plan that ends every worker is rolled back, and the replacements run the old one', OPTIONS, async (t) => {
   const started = await fleetFor(t);
   await started.fleet.apply(plan(1, [listener()]));
   await assert.rejects(started.fleet.apply(plan(2, [listener()], 'deadly')), /every worker ended/);
@@ -208,20 +235,24 @@ test('a load while no worker lives comes into force and starts them at once', OP
   socket.destroy();
 });
 
-test('a listener that a reload removes is closed, one that it adds accepts, connections of the old one go on', OPTIONS, async (t) => {
-  const started = await fleetFor(t);
-  await started.fleet.apply(plan(1, [listener()]));
-  const oldPort = portOf(started);
-  const kept = await connect(oldPort);
-  await kept.ask('who');
-  const newPort = await freePort();
-  await started.fleet.apply(plan(2, [listener(newPort)]));
-  assert.equal((await lanesOf(newPort, 4)).length, 4);
-  assert.equal((await kept.ask('who')).generation, 2);
-  const late = await connect(oldPort);
-  assert.equal(await late.ended, 'ECONNREFUSED');
-  kept.socket.destroy();
-});
+test(
+  'a listener that a reload removes is closed, one that it adds accepts, connections of the old one go on',
+  OPTIONS,
+  async (t) => {
+    const started = await fleetFor(t);
+    await started.fleet.apply(plan(1, [listener()]));
+    const oldPort = portOf(started);
+    const kept = await connect(oldPort);
+    await kept.ask('who');
+    const newPort = await freePort();
+    await started.fleet.apply(plan(2, [listener(newPort)]));
+    assert.equal((await lanesOf(newPort, 4)).length, 4);
+    assert.equal((await kept.ask('who')).generation, 2);
+    const late = await connect(oldPort);
+    assert.equal(await late.ended, 'ECONNREFUSED');
+    kept.socket.destroy();
+  },
+);
 
 test('accept mode shared spreads connections exactly evenly', OPTIONS, async (t) => {
   const started = await fleetFor(t);
@@ -255,6 +286,17 @@ test('accept mode shared loses no connection when workers retire, and goes on wh
   assert.equal((await lanesOf(port, 10)).length, 10);
 });
 
+test('an acceptor that throws is replaced and loses no connection', OPTIONS, async (t) => {
+  const started = await fleetFor(t, { acceptorEntry: new URL('./fragile-acceptor.ts', import.meta.url) });
+  await started.fleet.apply(plan(1, [listener(0, 'shared')]));
+  const load = churn(portOf(started), 8);
+  await started.logs('the acceptor thread threw: thrown by the acceptor');
+  await started.fleet.apply(plan(2, [listener(0, 'shared')]));
+  const { answered, failures } = await load.stop();
+  assert.deepEqual(failures, []);
+  assert.ok(answered > 0);
+});
+
 test('an accept mode changed by a reload keeps the port', OPTIONS, async (t) => {
   const started = await fleetFor(t);
   const port = await freePort();
@@ -268,9 +310,11 @@ test('an accept mode changed by a reload keeps the port', OPTIONS, async (t) => 
 
 test('the heartbeat word of every worker moves', OPTIONS, async (t) => {
   const started = await fleetFor(t);
-  const beats = (): number[] => started.fleet.status().map(({ lane }) => started.table.lanes.load(lane, LANE_HEARTBEAT));
+  const beats = (): number[] =>
+    started.fleet.status().map(({ lane }) => started.table.lanes.load(lane, LANE_HEARTBEAT));
   const before = beats();
-  while (!beats().every((beat, index) => beat > before[index]!)) await new Promise((resolve) => setTimeout(resolve, 50));
+  while (!beats().every((beat, index) => beat > before[index]!))
+    await new Promise((resolve) => setTimeout(resolve, 50));
 });
 
 test('stop drains, resets what outlives the grace period, and ends', OPTIONS, async () => {

@@ -1,6 +1,7 @@
 /**
  * A worker whose runtime answers lines instead of HTTP: everything around the runtime is the real
  * thing. `who` → `<lane> <generation>`; `throw` and `hang` do what they say, without an answer.
+ * A section called `refused` does not compile, `deadly` ends the thread, `deadly-once` only the first one.
  */
 import type { Socket } from 'node:net';
 import { FACT_IN_FLIGHT, FACT_REQUESTS, LANE_CONNECTIONS } from '../../src/shared/state-table/layout.ts';
@@ -21,7 +22,7 @@ class StandIn implements WorkerRuntime {
 
   stageSection(section: { readonly hash: string }): void {
     if (section.hash.startsWith('refused')) throw new Error(`cannot compile ${section.hash}`);
-    if (section.hash.startsWith('deadly')) setImmediate(() => process.exit(1));
+    if (section.hash === 'deadly' || (section.hash === 'deadly-once' && this.#runsOnLaneOne())) process.exit(1);
     this.#staged.add(section.hash);
   }
 
@@ -73,6 +74,10 @@ class StandIn implements WorkerRuntime {
   }
 
   heartbeat(): void {}
+
+  #runsOnLaneOne(): boolean {
+    return this.#deps.lane === 1 && this.#generation !== 0;
+  }
 
   #answer(socket: Socket, word: string): void {
     if (word === 'throw') throw new Error('thrown on request');

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { adaptConfig } from '../../control-plane/admin/adapt-config.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
 import { printWarnings, type Terminal } from '../output.ts';
 import { addConfigOptions } from '../shared-options.ts';
@@ -14,6 +13,7 @@ export function addAdaptCommand(program: Command, terminal: Terminal): void {
     .description('print the JSON a config adapts to')
     .option('--pretty', 'indent the JSON')
     .action(async (options: AdaptOptions) => {
+      const { adaptConfig } = await import('../../control-plane/admin/adapt-config.ts');
       const { config, warnings } = adaptConfig(await readConfigFile(options), terminal.env);
       printWarnings(terminal, warnings);
       terminal.stdout.write(`${JSON.stringify(config, null, options.pretty === true ? '\t' : undefined)}\n`);

@@ -4,7 +4,6 @@ import { readConfigFile } from '../config-file.ts';
 import { DemoBackends, RESTART_DELAY_MS } from '../demo/backends.ts';
 import { onKeys } from '../demo/keys.ts';
 import type { Terminal } from '../output.ts';
-import { runBalancer } from '../run-balancer.ts';
 import { readWorkers } from '../shared-options.ts';
 
 /** The ports `examples/quickstart/Caddyfile` names. */
@@ -35,6 +34,7 @@ async function runDemo(terminal: Terminal, workers: number): Promise<void> {
   try {
     await backends.start();
     const config = fileURLToPath(new URL('../../../examples/quickstart/Caddyfile', import.meta.url));
+    const { runBalancer } = await import('../run-balancer.ts');
     await runBalancer(await readConfigFile({ config }), terminal, {
       workers,
       started: (balancer) => {

@@ -1,7 +1,5 @@
 import type { Command } from 'commander';
-import { adaptConfig } from '../../control-plane/admin/adapt-config.ts';
 import type { ConfigWarning } from '../../control-plane/compile/compiled.ts';
-import { readConfig } from '../../control-plane/config/from-json.ts';
 import { DEFAULT_ADMIN_ADDRESS, postAdmin } from '../admin-client.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
 import { CliError } from '../failure.ts';
@@ -23,6 +21,8 @@ export function addReloadCommand(program: Command, terminal: Terminal): void {
     .option('--address <host:port>', "admin address of the running balancer (default: the config's, or localhost:2019)")
     .option('--force', 'load it even when nothing changed')
     .action(async (options: ReloadOptions) => {
+      const { adaptConfig } = await import('../../control-plane/admin/adapt-config.ts');
+      const { readConfig } = await import('../../control-plane/config/from-json.ts');
       const { config, warnings, positions } = adaptConfig(await readConfigFile(options), terminal.env);
       // Faults are told here, where their line in the file is known.
       readConfig(config, positions);

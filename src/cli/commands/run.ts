@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import type { LoadRequest } from '../../control-plane/types.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
 import { printWarnings, type Terminal } from '../output.ts';
-import { runBalancer } from '../run-balancer.ts';
 import { addConfigOptions, readWorkers } from '../shared-options.ts';
 import { watchFile } from '../watch.ts';
 
@@ -20,6 +19,8 @@ export function addRunCommand(program: Command, terminal: Terminal): void {
     .action(async (options: RunOptions) => {
       const request = await readConfigFile(options);
       const workers = options.workers === undefined ? undefined : readWorkers(options.workers);
+      // Imported here, so that the small commands start fast.
+      const { runBalancer } = await import('../run-balancer.ts');
       await runBalancer(request, terminal, {
         ...(workers === undefined ? {} : { workers }),
         started: (balancer, log) => {

@@ -1,7 +1,4 @@
 import type { Command } from 'commander';
-import { adaptConfig } from '../../control-plane/admin/adapt-config.ts';
-import { compileConfig } from '../../control-plane/compile/compile.ts';
-import { readConfig } from '../../control-plane/config/from-json.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
 import { printWarnings, type Terminal } from '../output.ts';
 import { addConfigOptions } from '../shared-options.ts';
@@ -15,6 +12,9 @@ export function addValidateCommand(program: Command, terminal: Terminal): void {
     .description('check a config without running it')
     .action(async (options: ConfigOptions) => {
       const request = await readConfigFile(options);
+      const { adaptConfig } = await import('../../control-plane/admin/adapt-config.ts');
+      const { compileConfig } = await import('../../control-plane/compile/compile.ts');
+      const { readConfig } = await import('../../control-plane/config/from-json.ts');
       const { config, warnings, positions } = adaptConfig(request, terminal.env);
       const compiled = compileConfig(readConfig(config, positions), {
         positions,

@@ -27,7 +27,7 @@ function clientOf(request: IncomingMessage): string {
 
 server.on('error', (error) => {
   process.stderr.write(`${error.message}\n`);
-  process.exitCode = 1;
+  process.exit(1);
 });
 server.listen(port, '127.0.0.1', () => process.send?.('listening'));
 // The demo's own end closes the channel, however it ends: no backend may outlive it.

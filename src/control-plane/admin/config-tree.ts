@@ -6,7 +6,8 @@ export function splitPath(rest: string): string[] {
   return rest.split('/').filter((part) => part !== '').map(decodePart);
 }
 
-function decodePart(part: string): string {
+/** A path segment without its percent-encoding. */
+export function decodePart(part: string): string {
   try {
     return decodeURIComponent(part);
   } catch (error) {

@@ -46,6 +46,24 @@ export function setField(object: JsonObject, key: string, value: JsonValue, toke
   origins.markField(object, key, token);
 }
 
+/** Runs `change`; whatever fields of the targets it sets were written on `line`. */
+export function trackFields(
+  targets: readonly JsonObject[],
+  line: Statement,
+  origins: Origins,
+  change: () => void,
+): void {
+  const before = targets.map((target) => new Map(Object.entries(target)));
+  change();
+  for (const [index, target] of targets.entries()) {
+    for (const [key, value] of Object.entries(target)) {
+      if (before[index]?.get(key) === value) continue;
+      origins.markField(target, key, line.name);
+      if (value !== null && typeof value === 'object') origins.mark(value, line.name);
+    }
+  }
+}
+
 /** What one adaptation carries through all its parts. */
 export interface Adaptation {
   readonly origins: Origins;

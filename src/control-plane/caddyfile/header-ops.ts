@@ -1,5 +1,5 @@
 import { canonicalHeaderName } from './header-name.ts';
-import type { JsonObject } from './json.ts';
+import { type JsonObject, ownList, setOwn } from './json.ts';
 import { failure } from './syntax/failure.ts';
 import type { Token } from './syntax/token.ts';
 
@@ -24,14 +24,14 @@ export function addHeaderOp(ops: HeaderOps, field: Token, value: Token | undefin
     ops.delete.push(name);
   } else if (replacement !== undefined) {
     if (sign === '+') throw failure(replacement, `'${field.text}' adds a field and takes one value`);
-    ops.replace[name] = [{ search_regexp: value?.text ?? '', replace: replacement.text }];
+    setOwn(ops.replace, name, [{ search_regexp: value?.text ?? '', replace: replacement.text }]);
   } else if (value === undefined) {
     throw failure(field, `the header field ${name} has no value: write '-${name}' to delete it, "" to empty it`);
   } else if (sign === '+') {
-    const known = ops.add[canonicalHeaderName(name)];
-    ops.add[canonicalHeaderName(name)] = Array.isArray(known) ? [...known, value.text] : [value.text];
+    const key = canonicalHeaderName(name);
+    setOwn(ops.add, key, [...ownList(ops.add, key), value.text]);
   } else {
-    ops.set[canonicalHeaderName(name)] = [value.text];
+    setOwn(ops.set, canonicalHeaderName(name), [value.text]);
   }
 }
 

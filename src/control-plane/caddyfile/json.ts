@@ -13,6 +13,17 @@ export function defined(fields: Readonly<Record<string, JsonValue | undefined>>)
   return object;
 }
 
+/** Sets a field whose name the config chose: even `__proto__` is a field like any other. */
+export function setOwn(target: JsonObject, key: string, value: JsonValue): void {
+  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+}
+
+/** The list in such a field; empty when there is none. */
+export function ownList(target: JsonObject, key: string): readonly JsonValue[] {
+  const value = Object.hasOwn(target, key) ? target[key] : undefined;
+  return Array.isArray(value) ? value : [];
+}
+
 /** Equal as JSON, whatever the order of keys. */
 export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
   return canonical(left) === canonical(right);

@@ -25,7 +25,10 @@ test('every outer route is a site that names its pools', () => {
   assert.ok(first?.kind === 'site' && second?.kind === 'site');
   assert.deepEqual(first.route.match, [[{ kind: 'host', hosts: ['a.test'] }]]);
   assert.equal(first.route.terminal, true);
-  assert.deepEqual([...first.pools, ...second.pools], compiled.pools.map(({ hash }) => hash));
+  assert.deepEqual(
+    [...first.pools, ...second.pools],
+    compiled.pools.map(({ hash }) => hash),
+  );
   assert.deepEqual(
     compiled.pools.map(({ members }) => members.map(({ upstream }) => upstream)),
     [['a:1', 'a:2'], ['b:1']],
@@ -50,7 +53,9 @@ test('equal content has equal hashes, whatever the order of its keys', () => {
 
 test('a default that is written out changes no hash', () => {
   const bare = configOf([proxy(['a:1'])]);
-  const written = configOf([proxy(['a:1'], { ...policy({ policy: 'random' }), transport: { protocol: 'http', dial_timeout: '3s' } })]);
+  const written = configOf([
+    proxy(['a:1'], { ...policy({ policy: 'random' }), transport: { protocol: 'http', dial_timeout: '3s' } }),
+  ]);
   assert.deepEqual([...compile(bare).sections.keys()], [...compile(written).sections.keys()]);
 });
 
@@ -192,7 +197,10 @@ test('a handler becomes the plan of the same name', () => {
 
 test('upstream faults name the upstream', () => {
   const place = /, at apps\.http\.servers\.srv0\.routes\.0\.handle\.0\.upstreams\.1\.dial$/;
-  assert.throws(() => compile(configOf([proxy(['a:1', 'unix//x'])])), /^ConfigError: 'unix\/ upstreams' is not supported yet, at /);
+  assert.throws(
+    () => compile(configOf([proxy(['a:1', 'unix//x'])])),
+    /^ConfigError: 'unix\/ upstreams' is not supported yet, at /,
+  );
   assert.throws(() => compile(configOf([proxy(['a:1', 'a:0'])])), place);
   assert.throws(() => compile(configOf([proxy([])])), /reverse_proxy has no upstreams: name at least one host:port/);
 });

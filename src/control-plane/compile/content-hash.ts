@@ -9,7 +9,7 @@ export function hashContent(content: unknown): string {
 }
 
 /** JSON with sorted keys and without white space. `content` is plain data. */
-export function canonicalJson(content: unknown): string {
+function canonicalJson(content: unknown): string {
   return JSON.stringify(content, (_key, value: unknown) => (isRecord(value) ? sortKeys(value) : value));
 }
 

@@ -26,7 +26,10 @@ test('a bare host is refused: it would get automatic HTTPS', () => {
 
 test('the first host that needs HTTPS is named, with its line', () => {
   const server = { listen: [':8443'], routes: [site('a.test'), site('b.test')], automatic_https: { skip: ['A.test'] } };
-  assert.throws(() => compile(server), /^ConfigError: b\.test needs HTTPS, .*, at Caddyfile:6$/);
+  assert.throws(
+    () => compile(server),
+    /^ConfigError: b\.test needs HTTPS, .*write http:\/\/b\.test:8443, or .*, at Caddyfile:6$/,
+  );
 });
 
 test('the HTTPS port alone asks for HTTPS, even without a host', () => {
@@ -41,7 +44,10 @@ test('TLS connection policies are refused, whatever auto_https says', () => {
     tls_connection_policies: [{}],
     automatic_https: { disable: true },
   };
-  assert.throws(() => compile(server), /example\.com needs HTTPS \(it has TLS connection policies\).*remove the tls directive/);
+  assert.throws(
+    () => compile(server),
+    /example\.com needs HTTPS \(by https:.*write http:\/\/ in front of the address, and no tls directive/,
+  );
 });
 
 test('what Caddy serves as plain HTTP is served', () => {
@@ -53,7 +59,11 @@ test('what Caddy serves as plain HTTP is served', () => {
     ['host that gets no certificate', { listen: [':8080'], routes: [site('a.test.')] }, {}],
   ];
   for (const [name, server, http] of plain) {
-    assert.deepEqual(compile(server, http).warnings.filter(({ directive }) => directive === 'auto_https'), [], name);
+    assert.deepEqual(
+      compile(server, http).warnings.filter(({ directive }) => directive === 'auto_https'),
+      [],
+      name,
+    );
   }
 });
 

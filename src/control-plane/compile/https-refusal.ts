@@ -21,16 +21,19 @@ export function refuseHttps(
   if (server.tls_connection_policies.length > 0) {
     run.fail(
       `${path}.tls_connection_policies`,
-      `${describeServer(server)} needs HTTPS (it has TLS connection policies), which this version does not serve yet: ` +
-        'remove the tls directive and write http:// in front of the address',
+      `${describeServer(server)} needs HTTPS (by https:// in its address or by a tls directive), ` +
+        'which this version does not serve yet: write http:// in front of the address, and no tls directive',
     );
   }
   const onlyOn = (port: number): boolean => listeners.every((listener) => listener.port === port);
   if (server.automatic_https.disable) return warnPlain(run, path, app, server, listeners);
   if (onlyOn(app.http_port)) return;
   const host = firstSecureHost(server);
-  if (host !== null) refuse(run, `${path}.routes.${host.route}`, host.name, `http://${host.name}`);
-  if (onlyOn(app.https_port)) refuse(run, path, `:${app.https_port}`, `http:// or another port`);
+  if (host !== null) {
+    const port = onlyOn(app.https_port) ? '' : `:${listeners[0]?.port}`;
+    refuse(run, `${path}.routes.${host.route}`, host.name, `http://${host.name}${port}`);
+  }
+  if (onlyOn(app.https_port)) refuse(run, path, `:${app.https_port}`, 'another port');
 }
 
 function refuse(run: Compilation, path: string, site: string, instead: string): never {

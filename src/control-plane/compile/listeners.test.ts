@@ -44,7 +44,9 @@ test('networks without a listener are not supported yet', () => {
     ['fd/3', 'fd/'],
     ['{env.ADDR}:80', 'placeholders in listener addresses'],
   ] as const) {
-    assert.throws(() => listen(address), { message: `'${word}' is not supported yet, at apps.http.servers.srv0.listen.0` });
+    assert.throws(() => listen(address), {
+      message: `'${word}' is not supported yet, at apps.http.servers.srv0.listen.0`,
+    });
   }
 });
 
@@ -53,7 +55,9 @@ test('what is no address to listen on is refused with its position', () => {
   for (const address of ['', 'localhost', ':', ':x', ':70000', ':9-8', '[::1', 'a b:80', ':1-70000', '::1']) {
     assert.throws(
       () => compileJson(configOf([], { listen: [address] }), { positions }),
-      (error: Error) => error.message.startsWith(`'${address}' is no address to listen on`) && error.message.endsWith(', at Caddyfile:4'),
+      (error: Error) =>
+        error.message.startsWith(`'${address}' is no address to listen on`) &&
+        error.message.endsWith(', at Caddyfile:4'),
       address,
     );
   }

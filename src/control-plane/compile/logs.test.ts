@@ -26,16 +26,34 @@ test('access lines go where their logger says, by default to stderr', () => {
   const stdout = { writer: { output: 'stdout' }, include: ['http.log.access.log0'] };
   assert.equal(compile({}).accessOutput, 'stderr');
   assert.equal(compile({ default_logger_name: 'log0' }, { log0: stdout }).accessOutput, 'stdout');
-  assert.equal(compile({ logger_names: { 'a.test': 'log0' }, skip_unmapped_hosts: true }, { log0: stdout }).accessOutput, 'stdout');
+  assert.equal(
+    compile({ logger_names: { 'a.test': 'log0' }, skip_unmapped_hosts: true }, { log0: stdout }).accessOutput,
+    'stdout',
+  );
 });
 
-test('two outputs at once, files, filters and levels are refused, not ignored', () => {
+test('what would drop lines or send them elsewhere is refused, not ignored', () => {
   const stdout = { writer: { output: 'stdout' } };
+  const site = { include: ['http.log.access.log0'] };
   const mixed = { logger_names: { 'a.test': ['log0'] } };
-  assert.throws(() => compile(mixed, { log0: stdout }), /'access logs with different outputs' is not supported yet/);
-  assert.throws(() => compile({}, { default: stdout }), /'output stdout of the default log' is not supported yet/);
-  assert.throws(() => compile({}, { default: { level: 'ERROR' } }), /'level ERROR' is not supported yet/);
-  assert.throws(() => compile({}, { log0: { include: ['admin.api'] } }), /'log filter admin\.api' is not supported yet/);
+  const refused: readonly (readonly [Json, Json, RegExp])[] = [
+    [mixed, { log0: { ...stdout, ...site } }, /'access logs with different outputs' is not supported yet/],
+    [{}, { default: stdout }, /'output stdout of the default log' is not supported yet/],
+    [{}, { default: { level: 'ERROR' } }, /'level ERROR' is not supported yet, at logging\.logs\.default\.level/],
+    [{}, { log0: { ...site, level: 'WARN' } }, /'level WARN' is not supported yet/],
+    [{}, { default: { include: ['admin.api'] } }, /'log filter admin\.api' is not supported yet/],
+    [{}, { default: { exclude: ['http.log.access'] } }, /'log filter http\.log\.access' is not supported yet/],
+    [{}, { default: { exclude: ['http.log.access.gone'] } }, /'log filter http\.log\.access\.gone' is not/],
+    [{}, { audit: stdout }, /'log audit' is not supported yet: besides the default log only sites have one/],
+    [{}, { log0: { ...site, exclude: ['http.log.access.log1'] } }, /'log log0' is not supported yet/],
+  ];
+  for (const [logs, loggers, message] of refused) assert.throws(() => compile(logs, loggers), message);
+});
+
+test('the default log may leave out what the log of a site takes', () => {
+  const log0 = { writer: { output: 'discard' }, include: ['http.log.access.log0'] };
+  const loggers = { log0, default: { exclude: ['http.log.access.log0'] } };
+  assert.equal(compile({ default_logger_name: 'log0' }, loggers).accessOutput, 'discard');
 });
 
 test('debug is the level of the default logger', () => {

@@ -7,10 +7,10 @@ import type {
   RoutePlan,
   SectionHash,
 } from '../../shared/plan/types.ts';
-import type { HandlerConfig, RewriteConfig, SubrouteConfig } from '../config/schema/handlers.ts';
+import type { LeafHandlerConfig, RewriteConfig } from '../config/schema/handlers.ts';
 import type { MatcherSetConfig } from '../config/schema/matchers.ts';
 import type { ReverseProxyConfig } from '../config/schema/reverse-proxy.ts';
-import type { RouteConfig } from '../config/schema/routes.ts';
+import type { HandlerConfig, RouteConfig } from '../config/schema/routes.ts';
 import type { Compilation } from './compilation.ts';
 import { checkHandler, checkMatchers } from './data-plane-check.ts';
 import { compileHeaderOps, compileResponseOps } from './header-ops.ts';
@@ -48,12 +48,13 @@ function compileHandler(run: Compilation, path: string, config: HandlerConfig, p
     const routes = config.routes.map((route, index) => compileRoute(run, `${path}.routes.${index}`, route, pools));
     return { handler: 'subroute', routes };
   }
-  const plan = config.handler === 'reverse_proxy' ? compileReverseProxy(run, path, config, pools) : compileOther(config);
+  const plan =
+    config.handler === 'reverse_proxy' ? compileReverseProxy(run, path, config, pools) : compileOther(config);
   checkHandler(run, path, plan);
   return plan;
 }
 
-function compileOther(config: Exclude<HandlerConfig, SubrouteConfig | ReverseProxyConfig>): HandlerPlan {
+function compileOther(config: Exclude<LeafHandlerConfig, ReverseProxyConfig>): HandlerPlan {
   switch (config.handler) {
     case 'static_response': {
       const { handler, status_code: statusCode, headers, body, close, abort } = config;

@@ -36,7 +36,10 @@ test('affinity without health checks is worth a warning, with the line of the po
 });
 
 test('without positions a warning names the JSON path', () => {
-  assertWarned(warn(THREE, { policy: 'ip_hash' }, {}), /, at apps\.http\.servers\.srv0\.routes\.0\.handle\.0\.load_balancing/);
+  assertWarned(
+    warn(THREE, { policy: 'ip_hash' }, {}),
+    /, at apps\.http\.servers\.srv0\.routes\.0\.handle\.0\.load_balancing/,
+  );
 });
 
 test('health options that start no check are told', () => {
@@ -82,7 +85,10 @@ test('without a secret one is generated per cookie name, and where it is kept is
   const compile = (dials: readonly string[]): unknown => {
     const json = configOf([proxy(dials, { ...policy({ policy: 'cookie' }), ...checked })]);
     const { compiled, warnings } = compileJson(json, { generatedSecret, dataDir: '/var/lib/holdfast' });
-    assert.match(warnings[0]?.message ?? '', /^cookie lb has no secret: a random one is kept in \/var\/lib\/holdfast\./);
+    assert.match(
+      warnings[0]?.message ?? '',
+      /^cookie lb has no secret: a random one is kept in \/var\/lib\/holdfast\./,
+    );
     return compiled.pools[0]?.section.policy;
   };
   const plan = compile(THREE);
@@ -105,7 +111,13 @@ test('without a secret one is generated per cookie name, and where it is kept is
 });
 
 test('the first secret signs, the others follow, none twice', () => {
-  const selection = { policy: 'cookie', secret: SECRET, secrets: [`${SECRET}2`, SECRET], max_age: '1h', same_site: 'strict' };
+  const selection = {
+    policy: 'cookie',
+    secret: SECRET,
+    secrets: [`${SECRET}2`, SECRET],
+    max_age: '1h',
+    same_site: 'strict',
+  };
   const { compiled } = compileJson(configOf([proxy(THREE, policy(selection))]));
   const plan = compiled.pools[0]?.section.policy;
   assert.ok(plan?.policy === 'cookie');

@@ -48,13 +48,20 @@ test('a config is frozen all the way down', () => {
 
 test('an unknown field is an error that names it and its path', () => {
   const cases: readonly (readonly [Json, string])[] = [
-    [{ adminn: {} }, "the config: unknown field 'adminn'"],
-    [configOf([], { listn: [] }), "apps.http.servers.srv0: unknown field 'listn'"],
+    [{ adminn: {} }, "the config: unknown field 'adminn' (did you mean 'admin'?)"],
+    [configOf([], { listn: [] }), "apps.http.servers.srv0: unknown field 'listn' (did you mean 'listen'?)"],
     [configOf([proxy(['app'], policy({ policy: 'first', x: 1 }))]), "selection_policy: unknown field 'x'"],
-    [configOf([proxy(['app'], { headers: { request: { sett: {} } } })]), "headers.request: unknown field 'sett'"],
+    [
+      configOf([proxy(['app'], { headers: { request: { sett: {} } } })]),
+      "headers.request: unknown field 'sett' (did you mean 'set'?)",
+    ],
   ];
   for (const [json, text] of cases) {
-    assert.throws(() => readConfig(json), (error: Error) => error.message.includes(text), text);
+    assert.throws(
+      () => readConfig(json),
+      (error: Error) => error.message.includes(text),
+      text,
+    );
   }
 });
 
@@ -78,7 +85,10 @@ test('an error carries the position of the longest known part of its path', () =
 });
 
 test('the first of several faults is told, and how many more there are', () => {
-  assert.throws(() => readConfig({ apps: { http: { http_port: 0, https_port: 0 } } }), /http_port: .*found 0 \(and 1 more\)$/);
+  assert.throws(
+    () => readConfig({ apps: { http: { http_port: 0, https_port: 0 } } }),
+    /http_port: .*found 0 \(and 1 more\)$/,
+  );
 });
 
 test('@id is accepted in any object', () => {
@@ -112,7 +122,10 @@ test('texts with a syntax are checked', () => {
     [configOf([], { trusted_proxies: { source: 'static', ranges: ['host'] } }), /ranges\.0: expected an IP address/],
     [configOf([proxy(['a'], { health_checks: { active: { expect_body: '(' } } })]), /expected a regular expression/],
     [configOf([proxy(['a'], { health_checks: { active: { uri: 'health' } } })]), /expected a path beginning with/],
-    [configOf([proxy(['a'], { headers: { request: { set: { 'X Y': ['1'] } } } })]), /set\.X Y: expected a header field/],
+    [
+      configOf([proxy(['a'], { headers: { request: { set: { 'X Y': ['1'] } } } })]),
+      /set\.X Y: expected a header field/,
+    ],
     [configOf([proxy(['a'], { headers: { request: { set: { X: ['1\r\nY: 2'] } } } })]), /without CR, LF and NUL/],
     [configOf([proxy(['a'], policy({ policy: 'cookie', name: 'a;b' }))]), /name: expected a cookie name/],
     [configOf([proxy(['a'], policy({ policy: 'cookie', same_site: 'most' }))]), /expected 'Lax', 'Strict' or 'None'/],
@@ -129,7 +142,10 @@ test('policies that contradict themselves are refused', () => {
   const both = policy({ policy: 'ip_hash', mapping: 'rendezvous', on_failure: 'all' });
   assert.throws(() => readConfig(configOf([proxy(['a'], both)])), /on_failure 'all' belongs to mapping 'modulo'/);
   const nested = policy({ policy: 'cookie', fallback: { policy: 'cookie' } });
-  assert.throws(() => readConfig(configOf([proxy(['a'], nested)])), /a cookie policy cannot be the fallback of another/);
+  assert.throws(
+    () => readConfig(configOf([proxy(['a'], nested)])),
+    /a cookie policy cannot be the fallback of another/,
+  );
 });
 
 test('nothing but a ConfigError is thrown, whatever comes in', () => {

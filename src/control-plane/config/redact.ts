@@ -15,16 +15,18 @@ export function redactSecrets(json: unknown): unknown {
 }
 
 /**
- * `written` with every `***` at the place of a secret replaced by what `current` has at the same path.
- * Throws a ConfigError that names the path when there is nothing to keep: guessing could hand one
- * site the secret of another.
+ * `written` with every `***` at the place of a secret replaced by what `current` has at the same path:
+ * whoever moves a handler writes its secret again. Throws a ConfigError that names the path when there
+ * is nothing to keep, rather than hand one site the secret of another.
  */
 export function restoreSecrets(written: unknown, current: unknown): unknown {
   return mapSecrets(written, [], (value, path) => {
     if (value !== REDACTED) return value;
     const kept = valueAt(current, path);
     if (typeof kept === 'string' && kept !== REDACTED) return kept;
-    throw new ConfigError(`${path.join('.')}: '***' keeps the secret that is there, but there is none: write the secret itself`);
+    throw new ConfigError(
+      `${path.join('.')}: '***' keeps the secret that is there, but there is none: write the secret itself`,
+    );
   });
 }
 

@@ -34,7 +34,9 @@ export class AdminStateFile {
       return snapshotSchema.parse(JSON.parse(readFileSync(join(this.#dataDir, FILE), 'utf8')));
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return [];
-      this.#log.warn(`${join(this.#dataDir, FILE)} cannot be read: all servers start as ready`, { error: String(error) });
+      this.#log.warn(`${join(this.#dataDir, FILE)} cannot be read: all servers start as ready`, {
+        error: String(error),
+      });
       return [];
     }
   }

@@ -38,6 +38,7 @@ function readOrMake(dataDir: string): string {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
   const secret = readFileSync(path, 'utf8').trim();
-  if (secret.length < SECRET_BYTES) throw new Error(`${path} is damaged: delete it to have a new secret made (clients get new cookies)`);
+  if (secret.length < SECRET_BYTES)
+    throw new Error(`${path} is damaged: delete it to have a new secret made (clients get new cookies)`);
   return secret;
 }

@@ -5,9 +5,8 @@ import type { Random } from '../../shared/random.ts';
 import type { Rows } from '../../shared/state-table/table.ts';
 import type { CheckSpec, MemberSpec } from '../compile/compiled.ts';
 import { CheckRecord, type Transition } from './check-record.ts';
-import type { ProbeTarget } from './probe.ts';
-import { httpProbe } from './probes/http.ts';
-import { httpProbeOptions } from './probes/http-options.ts';
+import type { Probe, ProbeTarget } from './probe.ts';
+import { httpProbeOptions, type HttpProbeOptions } from './probes/http-options.ts';
 import { ProbeScheduler, type ProbeJob } from './scheduler.ts';
 import type { VerdictState } from './verdict.ts';
 
@@ -33,6 +32,9 @@ export interface ChecksDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly rows: CheckRows;
+  readonly probe: Probe<HttpProbeOptions>;
+  /** Probes running at the same time. Default 64. */
+  readonly concurrency?: number;
   onTransition(check: RunningCheck, transition: Transition): void;
 }
 
@@ -71,7 +73,8 @@ export class Checks {
       return known;
     }
     const record = new CheckRecord(this.#deps.rows.rows, this.#deps.rows.take(), subject.spec, begin());
-    const check: RunningCheck = { key, record, subject, job: this.#jobOf(subject, (result) => this.#take(check, result)), users: 1 };
+    const job = this.#jobOf(subject, (result) => this.#take(check, result));
+    const check: RunningCheck = { key, record, subject, job, users: 1 };
     this.#checks.set(key, check);
     return check;
   }
@@ -85,14 +88,14 @@ export class Checks {
     this.#deps.rows.give(check.record.row);
   }
 
-  /** Probes exactly these from now on. */
-  run(wanted: ReadonlySet<RunningCheck>): void {
-    for (const check of this.#checks.values()) if (!wanted.has(check)) this.#scheduler.remove(check.job);
-    for (const check of wanted) this.#scheduler.add(check.job);
-  }
-
+  /** Probes it from now on. */
   start(check: RunningCheck): void {
     this.#scheduler.add(check.job);
+  }
+
+  /** Stops to probe all but these; their verdicts stay as they are. */
+  stopOthers(wanted: ReadonlySet<RunningCheck>): void {
+    for (const check of this.#checks.values()) if (!wanted.has(check)) this.#scheduler.remove(check.job);
   }
 
   stop(): void {
@@ -106,11 +109,14 @@ export class Checks {
 
   #jobOf(subject: CheckSubject, onResult: ProbeJob['onResult']): ProbeJob {
     const target = targetOf(subject);
-    const options = httpProbeOptions(subject.spec, authorityOf(subject), this.#patternOf(subject.spec));
-    const { clock } = this.#deps;
+    const { clock, probe } = this.#deps;
     return {
       intervalMs: subject.spec.intervalMs,
-      run: (signal) => httpProbe.run(target, options, { clock, signal }),
+      // Options are made for each run: kept for tens of thousands of servers they would fill the memory.
+      run: (signal) => {
+        const options = httpProbeOptions(subject.spec, authorityOf(subject), this.#patternOf(subject.spec));
+        return probe.run(target, options, { clock, signal });
+      },
       onResult,
     };
   }

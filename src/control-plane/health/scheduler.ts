@@ -26,8 +26,10 @@ export interface SchedulerDeps {
 /** One job's place in time. Exactly one of these holds: a timer runs, it is queued, it is probing. */
 interface Entry {
   readonly job: ProbeJob;
-  readonly abort: AbortController;
   timer: Timer | null;
+  /** Of the probe that runs now. */
+  abort: AbortController | null;
+  removed: boolean;
   /** The first round is over: from now on the probe keeps a place of its own in the interval. */
   settled: boolean;
 }
@@ -51,7 +53,7 @@ export class ProbeScheduler {
   /** Does nothing when the job runs already. */
   add(job: ProbeJob): void {
     if (this.#entries.has(job)) return;
-    const entry: Entry = { job, abort: new AbortController(), timer: null, settled: false };
+    const entry: Entry = { job, timer: null, abort: null, removed: false, settled: false };
     this.#entries.set(job, entry);
     this.#schedule(entry, this.#random.next() * Math.min(FIRST_ROUND_MS, job.intervalMs));
   }
@@ -62,8 +64,9 @@ export class ProbeScheduler {
     if (entry === undefined) return;
     this.#entries.delete(job);
     this.#due.delete(entry);
+    entry.removed = true;
     entry.timer?.cancel();
-    entry.abort.abort();
+    entry.abort?.abort();
   }
 
   stop(): void {
@@ -88,11 +91,13 @@ export class ProbeScheduler {
   }
 
   async #probe(entry: Entry): Promise<void> {
-    const { job, abort } = entry;
+    const { job } = entry;
     const startedAt = this.#clock.now();
-    const result = await job.run(abort.signal).catch(failedProbe);
+    entry.abort = new AbortController();
+    const result = await job.run(entry.abort.signal).catch(failedProbe);
+    entry.abort = null;
     this.#running -= 1;
-    if (!abort.signal.aborted) {
+    if (!entry.removed) {
       const nextAt = startedAt + this.#intervalOf(entry);
       this.#schedule(entry, Math.max(0, nextAt - this.#clock.now()));
       job.onResult(result);

@@ -31,9 +31,13 @@ export async function bindHosts(host: string): Promise<readonly string[]> {
     const found = await lookup(host);
     return [found.address];
   } catch (error) {
-    throw new ListenError(`cannot listen on ${host}: the name does not resolve (is it in DNS or the hosts file?)`, 'ENOTFOUND', {
-      cause: error,
-    });
+    throw new ListenError(
+      `cannot listen on ${host}: the name does not resolve (is it in DNS or the hosts file?)`,
+      'ENOTFOUND',
+      {
+        cause: error,
+      },
+    );
   }
 }
 

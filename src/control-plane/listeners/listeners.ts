@@ -1,4 +1,5 @@
 import type { Server } from 'node:net';
+import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/log.ts';
 import type { ListenerSpec } from '../compile/compiled.ts';
 import { bindAll, bindHosts, explain, type ListenAddress } from './bind.ts';
@@ -11,6 +12,7 @@ export interface ListenersDeps {
   readonly positions: number;
   readonly reusePort: boolean;
   readonly lobby: Lobby;
+  readonly clock: Clock;
   readonly log: Logger;
   /** Who accepts at a position now; null while nobody serves there. */
   holderOf(spec: ListenerSpec, position: number): ServerTaker | null;
@@ -69,9 +71,9 @@ export class Listeners {
     return { added, removed, opened: [] };
   }
 
-  /** Takes the servers of removed listeners back to the main thread, where they go on accepting. */
+  /** Takes the servers of removed listeners back to the main thread, where they go on accepting, and empties their backlogs. */
   async recall({ removed }: ListenerChange): Promise<void> {
-    await Promise.all(removed.map((listener) => this.#recallListener(listener)));
+    if (removed.length > 0) await this.#recallAll(removed);
   }
 
   /**
@@ -147,7 +149,7 @@ export class Listeners {
   /** Takes everything back and closes it. What was accepted until then has gone to a worker. */
   async close(): Promise<void> {
     const listeners = [...this.#listeners.values()];
-    await Promise.all(listeners.map((listener) => this.#recallListener(listener)));
+    await this.#recallAll(listeners);
     for (const listener of listeners) closeSeats(listener, this.#deps.lobby);
     this.#listeners = new Map();
   }
@@ -197,6 +199,11 @@ export class Listeners {
     this.#placeParked(listener);
   }
 
+  async #recallAll(listeners: readonly Listener[]): Promise<void> {
+    await Promise.all(listeners.map((listener) => this.#recallListener(listener)));
+    await this.#deps.lobby.settle(this.#deps.clock);
+  }
+
   async #recallListener({ spec, seats }: Listener): Promise<void> {
     const asked = seats.map(({ holder }) => holder?.giveBack(spec.key));
     // A thread that ends meanwhile gave its servers back with its last act, or they are gone: both are fine here.
@@ -209,7 +216,13 @@ export class Listeners {
   }
 
   async #rebind({ spec, address }: Listener, seat: Seat): Promise<void> {
-    const request = { configured: address, hosts: [address.host], count: 1, held: true, reusePort: this.#deps.reusePort };
+    const request = {
+      configured: address,
+      hosts: [address.host],
+      count: 1,
+      held: true,
+      reusePort: this.#deps.reusePort,
+    };
     const [bound] = bindAll(request);
     seat.server = await this.#listen(bound!, spec);
     this.#deps.lobby.park(spec.key, seat.server);

@@ -1,8 +1,13 @@
 import type { Server, Socket } from 'node:net';
+import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/log.ts';
 
 /** Sockets kept while no worker serves; more are reset. */
 const MAX_WAITING = 1024;
+/** A backlog that clients fill as fast as it is emptied is given up after this long. */
+const MAX_SETTLE_MS = 100;
+/** One poll may have begun before the server came; the second one is whole. */
+const QUIET_POLLS = 2;
 
 /** Who can take an accepted socket. */
 export interface SocketTaker {
@@ -22,6 +27,7 @@ export class Lobby {
   readonly #choose: () => SocketTaker | null;
   readonly #log: Logger;
   #waiting: Waiting[] = [];
+  #admitted = 0;
 
   /** `choose` names the worker for the next socket, null when none serves. */
   constructor(choose: () => SocketTaker | null, log: Logger) {
@@ -46,11 +52,23 @@ export class Lobby {
 
   /** Passes an accepted socket on, or keeps it until `flush`. */
   admit(key: string, socket: Socket): void {
+    this.#admitted += 1;
     const taker = this.#choose();
     if (taker !== null) return forward(taker, key, socket);
     socket.on('error', () => {});
     if (this.#waiting.length >= MAX_WAITING) socket.resetAndDestroy();
     else this.#waiting.push({ key, socket });
+  }
+
+  /** Resolves when the backlogs of parked servers are empty: Node accepts one connection a poll. */
+  async settle(clock: Clock): Promise<void> {
+    const until = clock.now() + MAX_SETTLE_MS;
+    let quiet = 0;
+    while (quiet < QUIET_POLLS && clock.now() < until) {
+      const before = this.#admitted;
+      await new Promise<void>((resolve) => clock.afterPoll(resolve));
+      quiet = this.#admitted === before ? quiet + 1 : 0;
+    }
   }
 
   /** A worker serves again. */

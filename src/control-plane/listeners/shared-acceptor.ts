@@ -73,7 +73,11 @@ export class SharedAcceptor implements ServerTaker {
   async leave(worker: DataWorker): Promise<void> {
     const thread = this.#thread;
     if (thread === null || !this.#ready) return;
-    const left = thread.answer('leave', ANSWER_TIMEOUT_MS, (reply) => reply.type === 'left' && reply.lane === worker.lane);
+    const left = thread.answer(
+      'leave',
+      ANSWER_TIMEOUT_MS,
+      (reply) => reply.type === 'left' && reply.lane === worker.lane,
+    );
     thread.post({ type: 'leave', lane: worker.lane });
     await left.catch((error: Error) => this.#deps.log.warn(error.message));
     await this.#arrived(worker);
@@ -142,7 +146,9 @@ export class SharedAcceptor implements ServerTaker {
     if (this.#stopped) return;
     await this.#deps.onGone(this);
     this.#deps.clock.after(this.#budget.noteEnd(), () => {
-      this.ensure().catch((error: Error) => this.#deps.log.error('the acceptor thread did not start', { error: error.message }));
+      this.ensure().catch((error: Error) =>
+        this.#deps.log.error('the acceptor thread did not start', { error: error.message }),
+      );
     });
   }
 }

@@ -67,13 +67,14 @@ export class Names {
     await Promise.all(asked.map((name) => this.#entries.get(name.key)?.watch.refresh()));
   }
 
-  /** Keeps exactly these fresh from now on. */
-  run(wanted: Iterable<WatchedName>): void {
-    const keys = new Set([...wanted].map((name) => name.key));
-    for (const entry of this.#entries.values()) {
-      if (keys.has(entry.key)) entry.watch.start();
-      else entry.watch.stop();
-    }
+  /** Keeps the name fresh from now on. */
+  start(name: WatchedName): void {
+    this.#entries.get(name.key)?.watch.start();
+  }
+
+  /** Stops asking about all names but these. */
+  stopOthers(wanted: ReadonlySet<WatchedName>): void {
+    for (const entry of this.#entries.values()) if (!wanted.has(entry)) entry.watch.stop();
   }
 
   /** A dial to one of its addresses failed: ask soon. */

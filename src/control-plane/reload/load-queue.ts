@@ -1,7 +1,9 @@
 /** A load that waited and was overtaken by a newer one. */
 export class ReplacedError extends Error {
   constructor() {
-    super('this load never started: a newer one arrived while it waited and replaced it (nothing was changed by this one)');
+    super(
+      'this load never started: a newer one arrived while it waited and replaced it (nothing was changed by this one)',
+    );
     this.name = 'ReplacedError';
   }
 }

@@ -27,6 +27,9 @@ export interface EffectiveAdmin {
   readonly expired: boolean;
 }
 
+/** What holds where nothing was said. */
+export const READY: EffectiveAdmin = Object.freeze({ state: 'ready', deadline: 0, expired: false });
+
 /**
  * What the operator said, kept over reloads and, as a snapshot, over restarts. A record about an
  * upstream's name follows it to whatever address it resolves to.
@@ -41,6 +44,11 @@ export class AdminStates {
   constructor(clock: Clock, onDeadline: (key: string) => void) {
     this.#clock = clock;
     this.#onDeadline = onDeadline;
+  }
+
+  /** Nothing was ever said. */
+  get empty(): boolean {
+    return this.#records.size === 0;
   }
 
   /** `patch` has passed `checkPatch`. A drain time of 0 ends at once, within this call. */
@@ -67,7 +75,7 @@ export class AdminStates {
       if (record?.state == null) continue;
       if (latest === null || record.stateOrder > latest.stateOrder) latest = record;
     }
-    if (latest === null) return { state: 'ready', deadline: 0, expired: false };
+    if (latest === null) return READY;
     const expired = latest.deadline !== 0 && latest.deadline <= this.#clock.wall();
     return { state: latest.state ?? 'ready', deadline: latest.deadline, expired };
   }

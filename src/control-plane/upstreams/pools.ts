@@ -67,11 +67,29 @@ export class Pools {
     return pool;
   }
 
-  /** Drops the pools that only this generation named. */
-  release(generation: number): void {
-    for (const pool of [...this.#pools.values()]) {
-      if (pool.generations.delete(generation) && pool.generations.size === 0) this.#drop(pool);
+  /** Takes the generation's name off its pools. Those nobody names now are returned: `drop` each of their members. */
+  release(generation: number): Pool[] {
+    const named = [...this.of(generation)];
+    for (const pool of named) pool.generations.delete(generation);
+    const unnamed = named.filter((pool) => pool.generations.size === 0);
+    for (const pool of unnamed) {
+      this.#pools.delete(pool.spec.hash);
+      this.#deps.registry.pools.give(pool.row);
     }
+    return unnamed;
+  }
+
+  /** Lets go of all that a member of a released pool holds. */
+  drop(member: Member): void {
+    const { registry, names } = this.#deps;
+    for (const { slot } of member.endpoints) this.#unlink(slot, member);
+    for (const endpoint of member.endpoints) this.#releaseEndpoint(endpoint);
+    member.endpoints = [];
+    const named = this.#byName.get(member.name.key);
+    named?.delete(member);
+    if (named?.size === 0) this.#byName.delete(member.name.key);
+    names.release(member.name);
+    registry.members.give(member.row);
   }
 
   /**
@@ -125,23 +143,6 @@ export class Pools {
     }
     this.#pools.set(spec.hash, pool);
     return pool;
-  }
-
-  #drop(pool: Pool): void {
-    const { registry, names } = this.#deps;
-    this.#pools.delete(pool.spec.hash);
-    for (const member of pool.members) {
-      for (const endpoint of member.endpoints) {
-        this.#unlink(endpoint.slot, member);
-        this.#releaseEndpoint(endpoint);
-      }
-      const named = this.#byName.get(member.name.key);
-      named?.delete(member);
-      if (named?.size === 0) this.#byName.delete(member.name.key);
-      names.release(member.name);
-      registry.members.give(member.row);
-    }
-    registry.pools.give(pool.row);
   }
 
   #holdEndpoint(member: Member, slot: Slot): Endpoint {

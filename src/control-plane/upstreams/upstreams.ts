@@ -11,11 +11,14 @@ import {
 import type { StateTable, TableChunk } from '../../shared/state-table/table.ts';
 import type { CompiledConfig, PoolSpec } from '../compile/compiled.ts';
 import { Checks, type RunningCheck } from '../health/checks.ts';
+import type { Probe } from '../health/probe.ts';
+import { httpProbe } from '../health/probes/http.ts';
+import type { HttpProbeOptions } from '../health/probes/http-options.ts';
 import { firstVerdict, type VerdictState } from '../health/verdict.ts';
 import { lookupName, type Lookup } from '../names/lookup.ts';
-import { Names } from '../names/resolver.ts';
+import { Names, type WatchedName } from '../names/resolver.ts';
 import type { AdminState, ControlEvent, UpstreamPatch, UpstreamStatus } from '../types.ts';
-import { AdminStates, checkPatch, type AdminSnapshot, type EffectiveAdmin } from './admin-states.ts';
+import { AdminStates, checkPatch, READY, type AdminSnapshot, type EffectiveAdmin } from './admin-states.ts';
 import {
   adminChanged,
   bestEffortChanged,
@@ -29,13 +32,13 @@ import { memberRows, type Member, type Pool } from './pool.ts';
 import { Pools } from './pools.ts';
 import { Registry } from './registry.ts';
 import { ServerRows } from './server-rows.ts';
+import { Slice } from './slice.ts';
 import type { Slot } from './slots.ts';
 import { memberStatus } from './status.ts';
 
 /** A load waits this long for names; what resolves later joins later. */
 const NAME_WAIT_MS = 2000;
-/** Placing members gives way to other work of this thread after this long. */
-const SLICE_MS = 10;
+const DEFAULT_WEIGHT = 1;
 const ADMIN_WORDS: Readonly<Record<AdminState, number>> = { ready: ADMIN_READY, drain: ADMIN_DRAIN, maint: ADMIN_MAINT };
 
 export interface UpstreamsDeps {
@@ -53,6 +56,8 @@ export interface UpstreamsDeps {
   onEvent(event: ControlEvent): void;
   /** Default: `lookupName`. */
   readonly lookup?: Lookup;
+  /** Default: `httpProbe`. */
+  readonly probe?: Probe<HttpProbeOptions>;
   /** How often names are asked again. Default 30 000. */
   readonly refreshMs?: number;
   /** Probes running at the same time. Default 64. */
@@ -77,6 +82,8 @@ export class Upstreams {
   /** Pools whose rows went to workers: from then on they are told of changes. */
   readonly #handedOut: WeakSet<Pool> = new WeakSet();
   readonly #generations: Set<number> = new Set();
+  /** Slots nobody names any more, not told yet. */
+  #forgotten: number[] = [];
   /** The generation in force; null until the first. */
   #active: number | null = null;
 
@@ -88,7 +95,7 @@ export class Upstreams {
       table,
       clock,
       onChunk: deps.onChunk,
-      onForget: (slot) => deps.onForget([slot.row]),
+      onForget: (slot) => void this.#forgotten.push(slot.row),
     });
     this.#servers = new ServerRows(this.#registry.servers);
     this.#names = new Names({
@@ -98,6 +105,7 @@ export class Upstreams {
       onChange: (name, before, after, recovered) => {
         if (before.length > 0 || recovered) this.#tell(nameChanged(name, before, after));
         for (const member of this.#pools.membersNamed(name)) this.#pools.place(member);
+        this.#tellForgotten();
       },
       onFailure: (name, error) => this.#tell(nameFailed(name, error)),
     });
@@ -105,6 +113,7 @@ export class Upstreams {
       clock,
       random,
       rows: { rows: table.checks, take: () => this.#registry.checks.take(), give: (row) => this.#registry.checks.give(row) },
+      probe: deps.probe ?? httpProbe,
       ...(deps.concurrency === undefined ? {} : { concurrency: deps.concurrency }),
       onTransition: (check, transition) => {
         this.#tell(verdictChanged(check, transition));
@@ -134,7 +143,12 @@ export class Upstreams {
     this.#generations.add(generation);
     try {
       for (const server of compiled.servers) this.#servers.hold(server.name, generation);
-      const pools = compiled.pools.map((spec) => this.#pools.hold(spec, generation));
+      const slice = new Slice(this.#deps.clock);
+      const pools: Pool[] = [];
+      for (const spec of compiled.pools) {
+        pools.push(this.#pools.hold(spec, generation));
+        if (slice.used) await slice.next();
+      }
       await this.#resolve(pools);
       await this.#place(pools, generation);
       for (const pool of pools) this.#handedOut.add(pool);
@@ -151,9 +165,7 @@ export class Upstreams {
   /** The generation is in force: its servers are probed and its names kept fresh, and no others. */
   activate(generation: number): void {
     this.#active = generation;
-    const members = [...this.#activeMembers()];
-    this.#names.run(members.map((member) => member.name));
-    this.#checks.run(new Set(members.flatMap(checksOf)));
+    void this.#startActive(generation);
   }
 
   /** The generation will not come into force. */
@@ -245,21 +257,59 @@ export class Upstreams {
   }
 
   async #place(pools: readonly Pool[], generation: number): Promise<void> {
-    let sliceEnd = this.#deps.clock.now() + SLICE_MS;
-    for (const member of pools.flatMap((pool) => pool.members)) {
-      if (this.#deps.clock.now() > sliceEnd) {
-        await new Promise<void>((resolve) => this.#deps.clock.afterPoll(resolve));
-        sliceEnd = this.#deps.clock.now() + SLICE_MS;
+    const slice = new Slice(this.#deps.clock);
+    for (const pool of pools) {
+      for (const member of pool.members) {
+        if (slice.used) await slice.next();
+        if (!this.#generations.has(generation)) throw new Error(`generation ${generation} was discarded while it was prepared`);
+        this.#pools.place(member);
       }
-      if (!this.#generations.has(generation)) throw new Error(`generation ${generation} was discarded while it was prepared`);
-      this.#pools.place(member);
     }
+  }
+
+  /** Starts what the generation needs, then stops what only others needed: nothing both need is interrupted. */
+  async #startActive(generation: number): Promise<void> {
+    const slice = new Slice(this.#deps.clock);
+    const names = new Set<WatchedName>();
+    const checks = new Set<RunningCheck>();
+    for (const member of this.#activeMembers()) {
+      names.add(member.name);
+      this.#names.start(member.name);
+      for (const check of checksOf(member)) {
+        checks.add(check);
+        this.#checks.start(check);
+      }
+      if (slice.used) await slice.next();
+      if (this.#active !== generation) return;
+    }
+    this.#names.stopOthers(names);
+    this.#checks.stopOthers(checks);
   }
 
   #forget(generation: number): void {
     this.#generations.delete(generation);
-    this.#pools.release(generation);
     this.#servers.release(generation);
+    void this.#drop(this.#pools.release(generation));
+  }
+
+  async #drop(pools: readonly Pool[]): Promise<void> {
+    const slice = new Slice(this.#deps.clock);
+    for (const pool of pools) {
+      for (const member of pool.members) {
+        this.#pools.drop(member);
+        if (!slice.used) continue;
+        this.#tellForgotten();
+        await slice.next();
+      }
+    }
+    this.#tellForgotten();
+  }
+
+  #tellForgotten(): void {
+    const slots = this.#forgotten;
+    if (slots.length === 0) return;
+    this.#forgotten = [];
+    this.#deps.onForget(slots);
   }
 
   *#activeMembers(): IterableIterator<Member> {
@@ -288,13 +338,15 @@ export class Upstreams {
   }
 
   #adminOf(slot: Slot): EffectiveAdmin {
+    if (this.#admin.empty) return READY;
     const upstreams = [...this.#pools.membersAt(slot)].map((member) => member.spec.upstream);
     return this.#admin.effective([slot.address, ...upstreams]);
   }
 
   #weightOf(member: Member): number {
+    if (this.#admin.empty) return DEFAULT_WEIGHT;
     const keys = [member.spec.upstream, ...member.endpoints.map(({ slot }) => slot.address)];
-    return this.#admin.weight(keys) ?? 1;
+    return this.#admin.weight(keys) ?? DEFAULT_WEIGHT;
   }
 
   #writeAdmin(slot: Slot): void {

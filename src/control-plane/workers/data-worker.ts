@@ -96,14 +96,22 @@ export class DataWorker {
 
   /** Resolves with the number of connections that were reset, when the last one has ended. */
   async drain(graceMs: number): Promise<number> {
-    const answered = this.thread.answer('draining', graceMs + ANSWER_TIMEOUT_MS, (message) => message.type === 'drained');
+    const answered = this.thread.answer(
+      'draining',
+      graceMs + ANSWER_TIMEOUT_MS,
+      (message) => message.type === 'drained',
+    );
     this.thread.post({ type: 'drain', graceMs });
     const message = await answered;
     return message.type === 'drained' ? message.reset : 0;
   }
 
   async #ask(what: string, expected: WorkerMessage['type']): Promise<void> {
-    const message = await this.thread.answer(what, ANSWER_TIMEOUT_MS, ({ type }) => type === expected || type === 'stage-failed');
+    const message = await this.thread.answer(
+      what,
+      ANSWER_TIMEOUT_MS,
+      ({ type }) => type === expected || type === 'stage-failed',
+    );
     if (message.type === 'stage-failed') throw new Error(`${this.name} refused the plan: ${message.message}`);
   }
 }

@@ -155,6 +155,7 @@ export class Fleet {
       positions: this.#deps.workers,
       reusePort: this.#deps.platform === 'linux',
       lobby: this.#lobby,
+      clock: this.#deps.clock,
       log: this.#deps.log,
       holderOf: ({ accept }, position) => {
         if (accept === 'kernel') return this.#supervisor.at(position);

@@ -62,7 +62,11 @@ export class Supervisor {
     this.#deps = deps;
     this.#lanes = new Lanes(deps.table);
     this.#hangs = new HangWatch(deps.table.lanes, deps.clock, deps.hangTimeoutMs, (lane) => this.#onHang(lane));
-    this.#places = Array.from({ length: deps.count }, () => ({ worker: null, restart: null, budget: new RestartBudget(deps.clock) }));
+    this.#places = Array.from({ length: deps.count }, () => ({
+      worker: null,
+      restart: null,
+      budget: new RestartBudget(deps.clock),
+    }));
   }
 
   /** Resolves when every worker is ready; rejects when one cannot start. */
@@ -85,7 +89,10 @@ export class Supervisor {
   leastLoaded(): DataWorker | null {
     const { lanes } = this.#deps.table;
     const load = ({ lane }: DataWorker): number => lanes.load(lane, LANE_CONNECTIONS);
-    return this.serving().reduce<DataWorker | null>((best, worker) => (best && load(best) <= load(worker) ? best : worker), null);
+    return this.serving().reduce<DataWorker | null>(
+      (best, worker) => (best && load(best) <= load(worker) ? best : worker),
+      null,
+    );
   }
 
   /** Places whose worker ends again and again. */
@@ -160,13 +167,15 @@ export class Supervisor {
   #open(position: number): DataWorker {
     const { table, entry, env, clock, log } = this.#deps;
     const lane = this.#lanes.take();
-    for (const chunk of [...table.grow('lane', 0, lane), ...this.#deps.addLane(lane)]) this.broadcast({ type: 'table', chunk });
+    for (const chunk of [...table.grow('lane', 0, lane), ...this.#deps.addLane(lane)])
+      this.broadcast({ type: 'table', chunk });
     const init: WorkerInit = { lane, name: `worker-${lane}`, chunks: table.chunks, debug: this.#deps.debug() };
     const thread = new Thread<ControlMessage, WorkerMessage>(openWorker(entry, init.name, init, env), {
       name: init.name,
       clock,
       onMessage: (message) => this.#receive(worker, message),
-      onError: (error) => log.error(`${init.name} failed`, { worker: init.name, error: error.message, stack: error.stack }),
+      onError: (error) =>
+        log.error(`${init.name} failed`, { worker: init.name, error: error.message, stack: error.stack }),
       onExit: (code) => void this.#onExit(worker, code),
     });
     const worker = new DataWorker(lane, position, thread);
@@ -228,7 +237,8 @@ export class Supervisor {
   async #end(worker: DataWorker, graceMs: number): Promise<void> {
     try {
       const reset = await worker.drain(graceMs);
-      if (reset > 0) this.#deps.log.warn(`${worker.name} reset ${reset} connections that outlived the grace period`, { graceMs });
+      if (reset > 0)
+        this.#deps.log.warn(`${worker.name} reset ${reset} connections that outlived the grace period`, { graceMs });
     } catch (error) {
       this.#deps.log.warn(error instanceof Error ? error.message : String(error));
     }

@@ -66,10 +66,12 @@ export class Thread<In, Out> {
         this.#waits = this.#waits.filter((other) => other !== wait);
         reject(new Error(`${this.name} did not answer within ${timeoutMs} ms (${what})`));
       });
-      const settle = <T>(then: (value: T) => void) => (value: T): void => {
-        timer.cancel();
-        then(value);
-      };
+      const settle =
+        <T>(then: (value: T) => void) =>
+        (value: T): void => {
+          timer.cancel();
+          then(value);
+        };
       const wait: Wait<Out> = { matches, what, resolve: settle(resolve), reject: settle(reject) };
       this.#waits.push(wait);
     });

@@ -7,7 +7,8 @@ const MAX_PORT = 65_535;
  * User information, zones and future IP literals are none.
  */
 export function isAuthority(text: string, start: number, end: number): boolean {
-  const hostEnd = text.charCodeAt(start) === OPEN_BRACKET ? endOfLiteral(text, start, end) : endOfName(text, start, end);
+  const hostEnd =
+    text.charCodeAt(start) === OPEN_BRACKET ? endOfLiteral(text, start, end) : endOfName(text, start, end);
   return hostEnd > start && (hostEnd === end || isPort(text, hostEnd, end));
 }
 

@@ -1,12 +1,15 @@
+import { BACKSLASH, CLASS, CR, EQUALS, HEX, LF, QUOTE, QUOTED, SEMICOLON, TOKEN, VALUE, ZERO } from './chars.ts';
 import {
-  BACKSLASH, CLASS, CR, EQUALS, HEX, LF, QUOTE, QUOTED, SEMICOLON, TOKEN, VALUE, ZERO,
-} from './chars.ts';
-import {
-  ERROR_CHUNK_END, ERROR_CHUNK_EXTENSION, ERROR_CHUNK_EXTENSION_TOO_LARGE, ERROR_CHUNK_SIZE, ERROR_TRAILER,
-  ERROR_TRAILER_TOO_LARGE, faultStatus,
+  ERROR_CHUNK_END,
+  ERROR_CHUNK_EXTENSION,
+  ERROR_CHUNK_EXTENSION_TOO_LARGE,
+  ERROR_CHUNK_SIZE,
+  ERROR_TRAILER,
+  ERROR_TRAILER_TOO_LARGE,
+  faultStatus,
 } from './errors.ts';
-import { MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_DIGITS, MAX_TRAILER_BYTES } from './limits.ts';
-import { readTrailers } from './trailers.ts';
+import { MAX_CHUNK_EXTENSION_BYTES, MAX_CHUNK_SIZE_DIGITS, MAX_TRAILER_BYTES, MAX_TRAILER_FIELDS } from './limits.ts';
+import { readTrailer } from './trailers.ts';
 
 /** Takes payload. The bytes are valid during the call only. */
 export interface BodySink {
@@ -39,7 +42,7 @@ const STOPPED = 17;
 export class ChunkedDecoder {
   /** The last chunk and the trailer section were read. */
   done = false;
-  /** 0, or the status a client deserves: 400, 413 for too many extension bytes, 431 for a trailer section over its limit. */
+  /** 0, or the status a client deserves: 400, 413 (extensions over their limit) or 431 (trailer section over its). */
   error = 0;
   /** ERROR_* behind `error`. */
   fault = 0;
@@ -51,7 +54,10 @@ export class ChunkedDecoder {
   #size = 0;
   #sizeDigits = 0;
   #extensionBytes = 0;
-  #section = '';
+  #trailerBytes = 0;
+  #trailerFields = 0;
+  /** Trailer line being read. */
+  #line = '';
 
   reset(): void {
     this.done = false;
@@ -62,7 +68,9 @@ export class ChunkedDecoder {
     this.#size = 0;
     this.#sizeDigits = 0;
     this.#extensionBytes = 0;
-    this.#section = '';
+    this.#trailerBytes = 0;
+    this.#trailerFields = 0;
+    this.#line = '';
   }
 
   /**
@@ -153,7 +161,7 @@ export class ChunkedDecoder {
     return byte === CR ? this.#go(SIZE_LF) : this.#refuse(ERROR_CHUNK_EXTENSION);
   }
 
-  /** Takes the trailer bytes up to and with the next CR; what the lines hold is checked once they are complete. */
+  /** Takes the bytes of a trailer line up to and with its CR. */
   #trailer(buffer: Buffer, start: number, end: number): number {
     let at = start;
     while (at < end && buffer[at] !== CR && buffer[at] !== LF) at += 1;
@@ -161,37 +169,31 @@ export class ChunkedDecoder {
       this.#refuse(ERROR_TRAILER);
       return at;
     }
-    const stop = at < end ? at + 1 : at;
-    this.#section += buffer.toString('latin1', start, stop);
-    if (this.#section.length > MAX_TRAILER_BYTES) this.#refuse(ERROR_TRAILER_TOO_LARGE);
+    const first = this.#state === TRAILER_FIRST;
+    this.#line += buffer.toString('latin1', start, at);
+    this.#trailerBytes += at - start;
+    if (this.#trailerBytes > MAX_TRAILER_BYTES) this.#refuse(ERROR_TRAILER_TOO_LARGE);
     else if (at === end) this.#go(TRAILER);
-    else this.#go(this.#state === TRAILER_FIRST && at === start ? FINAL_LF : TRAILER_LF);
-    return stop;
+    else this.#go(first && at === start ? FINAL_LF : TRAILER_LF);
+    return Math.min(at + 1, end);
   }
 
+  /** The line is complete. It is checked now: junk is refused without waiting for the end of the section. */
   #trailerLf(byte: number): boolean {
-    this.#section += '\n';
-    return this.#lineEnd(byte, ERROR_TRAILER, TRAILER_FIRST);
+    if (byte !== LF) return this.#refuse(ERROR_TRAILER);
+    this.#trailerFields += 1;
+    if (this.#trailerFields > MAX_TRAILER_FIELDS) return this.#refuse(ERROR_TRAILER_TOO_LARGE);
+    const field = readTrailer(this.#line);
+    this.#line = '';
+    if (field === null) return this.#refuse(ERROR_TRAILER);
+    this.trailers += field;
+    return this.#go(TRAILER_FIRST);
   }
 
   #finalLf(byte: number): boolean {
     if (byte !== LF) return this.#refuse(ERROR_TRAILER);
-    this.#state = STOPPED;
-    // An empty section is the rule; nothing to read then.
-    if (this.#section.length === 1) this.done = true;
-    else this.#finishTrailers();
-    return true;
-  }
-
-  #finishTrailers(): void {
-    const section = readTrailers(`${this.#section}\n`);
-    this.#section = '';
-    if (section.fault !== 0) {
-      this.#refuse(section.fault);
-      return;
-    }
-    this.trailers = section.lines;
     this.done = true;
+    return this.#go(STOPPED);
   }
 
   #lineEnd(byte: number, fault: number, next: number): boolean {

@@ -1,9 +1,19 @@
 import { COMMA, SP, spells } from './chars.ts';
 import { fieldKind } from './field-kinds.ts';
 import {
-  FIELD_CONNECTION, FIELD_CONTENT_LENGTH, FIELD_COOKIE, FIELD_HOST, FIELD_OTHER, FIELD_PROXY_CONNECTION,
-  FIELD_SET_COOKIE, FIELD_TRANSFER_ENCODING, FIELD_VIA, FIELD_X_FORWARDED_FOR, FIELD_X_FORWARDED_HOST,
-  FIELD_X_FORWARDED_PROTO, type Head,
+  FIELD_CONNECTION,
+  FIELD_CONTENT_LENGTH,
+  FIELD_COOKIE,
+  FIELD_HOST,
+  FIELD_OTHER,
+  FIELD_PROXY_CONNECTION,
+  FIELD_SET_COOKIE,
+  FIELD_TRANSFER_ENCODING,
+  FIELD_VIA,
+  FIELD_X_FORWARDED_FOR,
+  FIELD_X_FORWARDED_HOST,
+  FIELD_X_FORWARDED_PROTO,
+  type Head,
 } from './head.ts';
 
 /** What the Connection lines of a message say, as bits. */
@@ -16,7 +26,12 @@ export const NO_NAMES: readonly string[] = Object.freeze([]);
 
 /** Hop-by-hop fields that are never forwarded anyway, so naming them says nothing new. */
 const STANDARD_NAMES: readonly string[] = Object.freeze([
-  'te', 'trailer', 'transfer-encoding', 'proxy-connection', 'proxy-authenticate', 'proxy-authorization',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
   'http2-settings',
 ]);
 
@@ -24,9 +39,16 @@ const STANDARD_NAMES: readonly string[] = Object.freeze([
  * Fields that frame, route or identify a message. RFC 9110 section 7.6.1 forbids naming fields meant for everybody, and
  * obeying would let a client erase what the next hop relies on.
  */
-const PROTECTED_KINDS: number = (1 << FIELD_HOST) | (1 << FIELD_CONTENT_LENGTH) | (1 << FIELD_TRANSFER_ENCODING) |
-  (1 << FIELD_X_FORWARDED_FOR) | (1 << FIELD_X_FORWARDED_PROTO) | (1 << FIELD_X_FORWARDED_HOST) | (1 << FIELD_VIA) |
-  (1 << FIELD_COOKIE) | (1 << FIELD_SET_COOKIE);
+const PROTECTED_KINDS: number =
+  (1 << FIELD_HOST) |
+  (1 << FIELD_CONTENT_LENGTH) |
+  (1 << FIELD_TRANSFER_ENCODING) |
+  (1 << FIELD_X_FORWARDED_FOR) |
+  (1 << FIELD_X_FORWARDED_PROTO) |
+  (1 << FIELD_X_FORWARDED_HOST) |
+  (1 << FIELD_VIA) |
+  (1 << FIELD_COOKIE) |
+  (1 << FIELD_SET_COOKIE);
 
 /** Every name costs a look at every field line, so a peer must not choose how many there are. */
 const MAX_NAMES = 32;

@@ -20,16 +20,22 @@ export function fieldKind(text: string, start: number, end: number): number {
     case 10:
       return kindOfLength10(text, start, end);
     case 14:
-      return match(text, start, end, 'content-length', head.FIELD_CONTENT_LENGTH) ||
-        match(text, start, end, 'http2-settings', head.FIELD_HTTP2_SETTINGS);
+      return (
+        match(text, start, end, 'content-length', head.FIELD_CONTENT_LENGTH) ||
+        match(text, start, end, 'http2-settings', head.FIELD_HTTP2_SETTINGS)
+      );
     case 15:
       return match(text, start, end, 'x-forwarded-for', head.FIELD_X_FORWARDED_FOR);
     case 16:
-      return match(text, start, end, 'proxy-connection', head.FIELD_PROXY_CONNECTION) ||
-        match(text, start, end, 'x-forwarded-host', head.FIELD_X_FORWARDED_HOST);
+      return (
+        match(text, start, end, 'proxy-connection', head.FIELD_PROXY_CONNECTION) ||
+        match(text, start, end, 'x-forwarded-host', head.FIELD_X_FORWARDED_HOST)
+      );
     case 17:
-      return match(text, start, end, 'transfer-encoding', head.FIELD_TRANSFER_ENCODING) ||
-        match(text, start, end, 'x-forwarded-proto', head.FIELD_X_FORWARDED_PROTO);
+      return (
+        match(text, start, end, 'transfer-encoding', head.FIELD_TRANSFER_ENCODING) ||
+        match(text, start, end, 'x-forwarded-proto', head.FIELD_X_FORWARDED_PROTO)
+      );
     case 18:
       return match(text, start, end, 'proxy-authenticate', head.FIELD_PROXY_AUTHENTICATE);
     case 19:
@@ -44,19 +50,25 @@ function match(text: string, start: number, end: number, lower: string, kind: nu
 }
 
 function kindOfLength6(text: string, start: number, end: number): number {
-  return match(text, start, end, 'cookie', head.FIELD_COOKIE) ||
+  return (
+    match(text, start, end, 'cookie', head.FIELD_COOKIE) ||
     match(text, start, end, 'expect', head.FIELD_EXPECT) ||
-    match(text, start, end, 'server', head.FIELD_SERVER);
+    match(text, start, end, 'server', head.FIELD_SERVER)
+  );
 }
 
 function kindOfLength7(text: string, start: number, end: number): number {
-  return match(text, start, end, 'upgrade', head.FIELD_UPGRADE) ||
+  return (
+    match(text, start, end, 'upgrade', head.FIELD_UPGRADE) ||
     match(text, start, end, 'trailer', head.FIELD_TRAILER) ||
-    match(text, start, end, 'alt-svc', head.FIELD_ALT_SVC);
+    match(text, start, end, 'alt-svc', head.FIELD_ALT_SVC)
+  );
 }
 
 function kindOfLength10(text: string, start: number, end: number): number {
-  return match(text, start, end, 'connection', head.FIELD_CONNECTION) ||
+  return (
+    match(text, start, end, 'connection', head.FIELD_CONNECTION) ||
     match(text, start, end, 'set-cookie', head.FIELD_SET_COOKIE) ||
-    match(text, start, end, 'keep-alive', head.FIELD_KEEP_ALIVE);
+    match(text, start, end, 'keep-alive', head.FIELD_KEEP_ALIVE)
+  );
 }

@@ -1,6 +1,10 @@
 import { CLASS, COLON, CR, HTAB, LF, SP, TOKEN, VALUE } from './chars.ts';
 import {
-  ERROR_FIELD_NAME, ERROR_FIELD_VALUE, ERROR_LINE_END, ERROR_OBS_FOLD, ERROR_TOO_MANY_FIELDS,
+  ERROR_FIELD_NAME,
+  ERROR_FIELD_VALUE,
+  ERROR_LINE_END,
+  ERROR_OBS_FOLD,
+  ERROR_TOO_MANY_FIELDS,
 } from './errors.ts';
 import { fieldKind } from './field-kinds.ts';
 import { FIELD_OTHER, type Head } from './head.ts';

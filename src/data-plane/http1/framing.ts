@@ -5,12 +5,26 @@
 import { CLASS, COMMA, DIGIT, HTAB, SP, spells, TOKEN, CR } from './chars.ts';
 import { NO_NAMES, OPTION_CLOSE, OPTION_KEEP_ALIVE, OPTION_UPGRADE, readConnection } from './connection.ts';
 import {
-  ERROR_CONNECTION_NAMES, ERROR_CONTENT_LENGTH, ERROR_CONTENT_LENGTH_REPEATED, ERROR_FRAMING_TAB,
-  ERROR_LENGTH_AND_CODING, ERROR_TRANSFER_CODING, ERROR_TRANSFER_CODING_UNSUPPORTED, ERROR_TRANSFER_CODING_VERSION,
+  ERROR_CONNECTION_NAMES,
+  ERROR_CONTENT_LENGTH,
+  ERROR_CONTENT_LENGTH_REPEATED,
+  ERROR_FRAMING_TAB,
+  ERROR_LENGTH_AND_CODING,
+  ERROR_TRANSFER_CODING,
+  ERROR_TRANSFER_CODING_UNSUPPORTED,
+  ERROR_TRANSFER_CODING_VERSION,
 } from './errors.ts';
 import {
-  BODY_CHUNKED, BODY_CLOSE, BODY_LENGTH, BODY_NONE, FIELD_CONNECTION, FIELD_CONTENT_LENGTH, FIELD_PROXY_CONNECTION,
-  FIELD_TRANSFER_ENCODING, FIELD_UPGRADE, type Head,
+  BODY_CHUNKED,
+  BODY_CLOSE,
+  BODY_LENGTH,
+  BODY_NONE,
+  FIELD_CONNECTION,
+  FIELD_CONTENT_LENGTH,
+  FIELD_PROXY_CONNECTION,
+  FIELD_TRANSFER_ENCODING,
+  FIELD_UPGRADE,
+  type Head,
 } from './head.ts';
 import { MAX_LENGTH_DIGITS } from './limits.ts';
 
@@ -73,7 +87,7 @@ function readLength(head: Head, field: number): number {
   return 0;
 }
 
-/** Section 6.1. Only `chunked`, once: whatever else stands there was applied by somebody whose reading we cannot share. */
+/** Section 6.1. Only `chunked`, once: of anything else there are as many readings as parsers. */
 function readCoding(head: Head, field: number): number {
   // "MUST treat the message as if the framing is faulty": a 1.0 hop in between may have seen another end.
   if (head.version < 11) return ERROR_TRANSFER_CODING_VERSION;

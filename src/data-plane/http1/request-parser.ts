@@ -1,8 +1,18 @@
 import { isAuthority } from './authority.ts';
 import { CLASS, CR, LF, SP, TARGET, TOKEN } from './chars.ts';
 import {
-  ERROR_EXPECTATION, ERROR_HEAD_TOO_LARGE, ERROR_HOST, ERROR_HOST_MISSING, ERROR_HOST_REPEATED, ERROR_LINE_END,
-  ERROR_METHOD, ERROR_METHOD_UNSUPPORTED, ERROR_REQUEST_LINE, ERROR_REQUEST_LINE_TOO_LONG, ERROR_TARGET, faultStatus,
+  ERROR_EXPECTATION,
+  ERROR_HEAD_TOO_LARGE,
+  ERROR_HOST,
+  ERROR_HOST_MISSING,
+  ERROR_HOST_REPEATED,
+  ERROR_LINE_END,
+  ERROR_METHOD,
+  ERROR_METHOD_UNSUPPORTED,
+  ERROR_REQUEST_LINE,
+  ERROR_REQUEST_LINE_TOO_LONG,
+  ERROR_TARGET,
+  faultStatus,
 } from './errors.ts';
 import { parseFields } from './fields.ts';
 import { frameRequest } from './framing.ts';
@@ -32,11 +42,13 @@ function parse(text: string, head: Head, limits: HeadLimits): number {
   const lineFault = parseRequestLine(text, head, limits.maxRequestLine);
   if (lineFault !== 0) return lineFault;
   if (text.length > limits.maxBytes) return ERROR_HEAD_TOO_LARGE;
-  return parseFields(text, head.fieldsStart, head, limits.maxFields) ||
+  return (
+    parseFields(text, head.fieldsStart, head, limits.maxFields) ||
     readTarget(head) ||
     readHost(head) ||
     frameRequest(head) ||
-    readExpectations(head);
+    readExpectations(head)
+  );
 }
 
 /** RFC 9112 section 3: method SP request-target SP HTTP-version, one space each. */
@@ -50,7 +62,6 @@ function parseRequestLine(text: string, head: Head, maxRequestLine: number): num
   const targetEnd = at;
   if (targetEnd + 1 + VERSION_LENGTH > maxRequestLine) return ERROR_REQUEST_LINE_TOO_LONG;
   if (text.charCodeAt(at) !== SP) return faultOfTargetEnd(text.charCodeAt(at));
-  if (targetEnd === methodEnd + 1) return ERROR_REQUEST_LINE;
   if (methodEnd > MAX_METHOD_LENGTH) return ERROR_METHOD_UNSUPPORTED;
   const versionFault = readVersion(text, targetEnd + 1, head, ERROR_REQUEST_LINE);
   if (versionFault !== 0) return versionFault;

@@ -22,11 +22,12 @@ export function parseResponseHead(text: string, head: Head, requestMethod: strin
   head.originForm = '';
   head.expectContinue = false;
   head.acceptsTrailers = false;
-  const fault = text.length > limits.maxBytes
-    ? ERROR_HEAD_TOO_LARGE
-    : parseStatusLine(text, head) ||
-      parseFields(text, head.fieldsStart, head, limits.maxFields) ||
-      frameResponse(head, requestMethod);
+  const fault =
+    text.length > limits.maxBytes
+      ? ERROR_HEAD_TOO_LARGE
+      : parseStatusLine(text, head) ||
+        parseFields(text, head.fieldsStart, head, limits.maxFields) ||
+        frameResponse(head, requestMethod);
   head.fault = fault;
   head.text = text.slice(0, -2);
   return fault;

@@ -1,11 +1,16 @@
 /** PURE. Sites of a plan to functions. Workers route with them, and `explain` gets the very same answer. */
 import { compilePrefixes } from '../../shared/net/cidr.ts';
 import type {
-  HandlerPlan, HeadersPlan, ReverseProxyPlan, RoutePlan, SectionHash, SiteSection,
+  HandlerPlan,
+  HeadersPlan,
+  ReverseProxyPlan,
+  RoutePlan,
+  SectionHash,
+  SiteSection,
 } from '../../shared/plan/types.ts';
 import { toBytes } from './bytes.ts';
 import { clearRouteState, type CompiledProxy, type Decision, type RouteState } from './decision.ts';
-import { ENDED, type CompileContext, type Handler } from './handler.ts';
+import { ENDED, type CompileContext, type Handler, type Outcome } from './handler.ts';
 import { applyHeaderOps, bindHeaderOps, compileHeaderOps } from './header-ops.ts';
 import { compileSets } from './match/compile.ts';
 import type { Matcher } from './match/matcher.ts';
@@ -14,7 +19,7 @@ import { NO_FACTS, type ProcessFacts } from './placeholder/placeholder.ts';
 import type { RequestView } from './request-view.ts';
 import { compileResponseOps, isDeferred } from './response-ops.ts';
 import { compileRewrite } from './rewrite.ts';
-import { indexSites, visitSites } from './site-index.ts';
+import { indexSites, sitesFor } from './site-index.ts';
 import { compileStaticResponse } from './static-response.ts';
 import { compileTemplate } from './template.ts';
 
@@ -38,19 +43,19 @@ export function compileSites<Pool>(
 ): CompiledRouter<Pool> {
   const context: CompileContext<Pool> = { facts, readPath: createPathReader(), poolOf };
   const plans = sites.map((site) => site.route);
-  const routes = plans.map((route) => compileRoute(route, context));
-  const index = indexSites(plans);
+  const index = indexSites(plans, compileRoutes(plans, context));
   return {
     route(request, state) {
       clearRouteState(state);
-      const groups: string[] = [];
-      const outcome = visitSites(index, request.host, (site) => runRoute(routes[site]!, groups, request, state));
+      const outcome = runRoutes(sitesFor(index, request.host), request, state);
       return outcome === null || outcome.kind === 'ended' ? null : outcome;
     },
   };
 }
 
 interface CompiledRoute<Pool> {
+  /** Place in its list. */
+  readonly order: number;
   /** null = always. */
   readonly matches: Matcher | null;
   readonly handlers: readonly Handler<Pool>[];
@@ -58,32 +63,36 @@ interface CompiledRoute<Pool> {
   readonly terminal: boolean;
 }
 
-function compileRoute<Pool>(plan: RoutePlan, context: CompileContext<Pool>): CompiledRoute<Pool> {
-  return {
+function compileRoutes<Pool>(plans: readonly RoutePlan[], context: CompileContext<Pool>): CompiledRoute<Pool>[] {
+  return plans.map((plan, order) => ({
+    order,
     matches: compileSets(plan.match, context),
     handlers: plan.handle.map((handler) => compileHandler(handler, context)),
     group: plan.group,
     terminal: plan.terminal,
-  };
+  }));
 }
 
-/** `groups` holds the groups of this list that are spent already. */
-function runRoute<Pool>(
-  route: CompiledRoute<Pool>,
-  groups: string[],
+/** HOT. Of the routes of one group only the first that matches runs; most lists have none, so nothing is kept for them. */
+function runRoutes<Pool>(
+  routes: readonly CompiledRoute<Pool>[],
   request: RequestView,
   state: RouteState,
-): ReturnType<Handler<Pool>> {
-  if (route.matches !== null && !route.matches(request)) return null;
-  if (route.group !== '') {
-    if (groups.includes(route.group)) return null;
-    groups.push(route.group);
+): Outcome<Pool> {
+  let spent: string[] | null = null;
+  for (const route of routes) {
+    if (route.matches !== null && !route.matches(request)) continue;
+    if (route.group !== '') {
+      if (spent?.includes(route.group)) continue;
+      (spent ??= []).push(route.group);
+    }
+    for (const handler of route.handlers) {
+      const outcome = handler(request, state);
+      if (outcome !== null) return outcome;
+    }
+    if (route.terminal) return ENDED;
   }
-  for (const handler of route.handlers) {
-    const outcome = handler(request, state);
-    if (outcome !== null) return outcome;
-  }
-  return route.terminal ? ENDED : null;
+  return null;
 }
 
 function compileHandler<Pool>(plan: HandlerPlan, context: CompileContext<Pool>): Handler<Pool> {
@@ -113,15 +122,8 @@ function passing<Pool>(run: (request: RequestView) => void): Handler<Pool> {
 }
 
 function compileSubroute<Pool>(plans: readonly RoutePlan[], context: CompileContext<Pool>): Handler<Pool> {
-  const routes = plans.map((plan) => compileRoute(plan, context));
-  return (request, state) => {
-    const groups: string[] = [];
-    for (const route of routes) {
-      const outcome = runRoute(route, groups, request, state);
-      if (outcome !== null) return outcome;
-    }
-    return null;
-  };
+  const routes = compileRoutes(plans, context);
+  return (request, state) => runRoutes(routes, request, state);
 }
 
 function compileVars(plan: Readonly<Record<string, string>>, facts: ProcessFacts): (request: RequestView) => void {

@@ -6,7 +6,14 @@ import { ConfigError } from '../../shared/config-error.ts';
  * proxy writes them itself, for each leg; no operation reaches them.
  */
 const OWN_FIELDS: readonly string[] = Object.freeze([
-  'connection', 'content-length', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade',
+  'connection',
+  'content-length',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
 ]);
 
 export function isOwnField(lowerName: string): boolean {

@@ -121,7 +121,9 @@ function classEnd(pattern: string, start: number): number {
   const first = pattern[start + 1] === '^' ? start + 2 : start + 1;
   const end = pattern.indexOf(']', first + 1);
   if (end >= 0) return end;
-  throw new ConfigError(`path pattern '${pattern}' opens a class with '[' and does not close it; write '\\[' for the character`);
+  throw new ConfigError(
+    `path pattern '${pattern}' opens a class with '[' and does not close it; write '\\[' for the character`,
+  );
 }
 
 function classTest(text: string): (code: number) => boolean {

@@ -43,7 +43,9 @@ export function ignoredFields(plan: HeaderOpsPlan): string[] {
 export function compileHeaderOps(plan: HeaderOpsPlan, side: HeaderSide, facts: ProcessFacts): CompiledHeaderOps {
   const isHost = (name: string): boolean => side === 'request' && name.toLowerCase() === 'host';
   if (plan.delete.some(isHost)) {
-    throw new ConfigError('the Host field of a request cannot be deleted (RFC 9112 section 3.2); set it to another value');
+    throw new ConfigError(
+      'the Host field of a request cannot be deleted (RFC 9112 section 3.2); set it to another value',
+    );
   }
   // A second Host line would make the request malformed: adding one means setting it.
   const add = plan.add.filter(([name]) => !isHost(name));
@@ -68,7 +70,11 @@ export function applyHeaderOps(ops: CompiledHeaderOps, fields: string[], request
     for (const line of lines) fields.push(name, line.render(request));
   }
   for (const { name, lower, lines } of ops.set) {
-    setField(fields, lower, lines.flatMap((line) => [name, line.render(request)]));
+    setField(
+      fields,
+      lower,
+      lines.flatMap((line) => [name, line.render(request)]),
+    );
   }
   if (remove.length > 0) keepFields(fields, (lower) => !remove.some((test) => test(lower)));
   for (const replacement of ops.replace) replacement.apply(fields, request);

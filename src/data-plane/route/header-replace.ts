@@ -38,7 +38,12 @@ function fieldReplace(lower: string | null, rule: Rule, templates: readonly Temp
         fields[at + 1] = rule.apply(fields[at + 1]!, templates, request);
       }
     },
-    bind: (request) => fieldReplace(lower, rule, templates.map((template) => constantTemplate(template.render(request)))),
+    bind: (request) =>
+      fieldReplace(
+        lower,
+        rule,
+        templates.map((template) => constantTemplate(template.render(request))),
+      ),
   };
 }
 

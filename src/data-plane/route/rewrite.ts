@@ -109,4 +109,3 @@ function replaceUpTo(text: string, search: string, replacement: string, limit: n
   }
   return result + text.slice(from);
 }
-

@@ -6,45 +6,47 @@
 import type { RoutePlan } from '../../shared/plan/types.ts';
 import { isWildcardHost, normalHost } from './match/host.ts';
 
-export interface SiteIndex {
-  /** Sites for exact hosts, ascending. */
-  readonly byHost: ReadonlyMap<string, readonly number[]>;
-  /** Sites that any host may reach, ascending. */
-  readonly others: readonly number[];
+interface Ordered {
+  /** Place in routing order. */
+  readonly order: number;
 }
 
-export function indexSites(routes: readonly RoutePlan[]): SiteIndex {
-  const byHost = new Map<string, number[]>();
-  const others: number[] = [];
-  routes.forEach((route, index) => {
-    const hosts = exactHosts(route);
-    if (hosts === null) others.push(index);
-    for (const host of hosts ?? []) append(byHost, host, index);
+export interface SiteIndex<Site extends Ordered> {
+  /** Sites for exact hosts, in order. */
+  readonly byHost: ReadonlyMap<string, readonly Site[]>;
+  /** Sites that any host may reach, in order. */
+  readonly others: readonly Site[];
+}
+
+/** `sites` are what `plans` were compiled to, place by place. */
+export function indexSites<Site extends Ordered>(plans: readonly RoutePlan[], sites: readonly Site[]): SiteIndex<Site> {
+  const byHost = new Map<string, Site[]>();
+  const others: Site[] = [];
+  plans.forEach((plan, index) => {
+    const site = sites[index]!;
+    const hosts = exactHosts(plan);
+    if (hosts === null) others.push(site);
+    for (const host of hosts ?? []) append(byHost, host, site);
   });
   return { byHost, others };
 }
 
-/** Calls `visit` with the candidates for `host` in ascending order until it returns something but null. */
-export function visitSites<Result>(
-  index: SiteIndex,
-  host: string,
-  visit: (site: number) => Result | null,
-): Result | null {
-  const exact = index.byHost.get(host) ?? NONE;
-  const { others } = index;
-  let nextExact = 0;
-  let nextOther = 0;
-  while (nextExact < exact.length || nextOther < others.length) {
-    const isExact = (exact[nextExact] ?? Infinity) < (others[nextOther] ?? Infinity);
-    const result = visit(isExact ? exact[nextExact]! : others[nextOther]!);
-    if (result !== null) return result;
-    if (isExact) nextExact += 1;
-    else nextOther += 1;
+/**
+ * Sites that can match `host`, in order. Two lists are merged per request, because a merged list for every host would
+ * take hosts times wildcards of memory.
+ */
+export function sitesFor<Site extends Ordered>({ byHost, others }: SiteIndex<Site>, host: string): readonly Site[] {
+  const exact = byHost.get(host);
+  if (exact === undefined) return others;
+  if (others.length === 0) return exact;
+  const merged: Site[] = [];
+  let next = 0;
+  for (const site of exact) {
+    while (next < others.length && others[next]!.order < site.order) merged.push(others[next++]!);
+    merged.push(site);
   }
-  return null;
+  return next < others.length ? merged.concat(others.slice(next)) : merged;
 }
-
-const NONE: readonly number[] = Object.freeze([]);
 
 /** The only hosts that can match the route; null when others can. */
 function exactHosts(route: RoutePlan): Set<string> | null {
@@ -61,7 +63,7 @@ function exactHosts(route: RoutePlan): Set<string> | null {
   return hosts;
 }
 
-function append(map: Map<string, number[]>, key: string, value: number): void {
+function append<Site>(map: Map<string, Site[]>, key: string, value: Site): void {
   const list = map.get(key);
   if (list === undefined) map.set(key, [value]);
   else list.push(value);

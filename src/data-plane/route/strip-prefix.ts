@@ -28,7 +28,9 @@ export function stripPrefix(path: string, prefix: string): string {
 
 /** Cuts a literal suffix, any case. */
 export function stripSuffix(path: string, suffix: string): string {
-  return suffix !== '' && lowerAscii(path).endsWith(lowerAscii(suffix)) ? withSlash(path.slice(0, -suffix.length)) : path;
+  return suffix !== '' && lowerAscii(path).endsWith(lowerAscii(suffix))
+    ? withSlash(path.slice(0, -suffix.length))
+    : path;
 }
 
 export function withSlash(path: string): string {
@@ -44,8 +46,14 @@ function prefixEnd(path: string, prefix: string): number {
     const character = byte < 0 ? path[at] : String.fromCharCode(byte);
     if (character === undefined || lowerAscii(character) !== lowerAscii(prefix[wanted]!)) return -1;
     at += byte < 0 ? 1 : 3;
-    const isInsideRun = merges && character === '/' && wanted < prefix.length - 1;
-    while (isInsideRun && path[at] === '/') at += 1;
+    if (merges && character === '/' && wanted < prefix.length - 1) at = runEnd(path, at);
   }
   return at;
+}
+
+/** Where a run of slashes that goes on at `at` ends. */
+function runEnd(path: string, at: number): number {
+  let end = at;
+  while (path[end] === '/') end += 1;
+  return end;
 }

@@ -127,7 +127,10 @@ describe('text around placeholders', () => {
   });
 
   test('line breaks an operator wrote into a field value become spaces', () => {
-    assert.equal(compileTemplate("default-src 'self';\n  img-src *", 'known').constant, "default-src 'self';   img-src *");
+    assert.equal(
+      compileTemplate("default-src 'self';\n  img-src *", 'known').constant,
+      "default-src 'self';   img-src *",
+    );
   });
 });
 
@@ -157,9 +160,17 @@ describe('values are encoded for where they go', () => {
   });
 
   const names = [
-    'http.request.uri', 'http.request.uri.path', 'http.request.uri.path.1', 'http.request.uri.path.file',
-    'http.request.uri.query.q', 'http.request.header.X', 'http.request.cookie.c', 'http.request.hostport',
-    'http.vars.v', 'http.reverse_proxy.header.X', 'http.request.method',
+    'http.request.uri',
+    'http.request.uri.path',
+    'http.request.uri.path.1',
+    'http.request.uri.path.file',
+    'http.request.uri.query.q',
+    'http.request.header.X',
+    'http.request.cookie.c',
+    'http.request.hostport',
+    'http.vars.v',
+    'http.reverse_proxy.header.X',
+    'http.request.method',
   ] as const;
   const bytes = fc.string({ unit: fc.integer({ min: 0, max: 255 }).map((code) => String.fromCharCode(code)) });
 

@@ -1,6 +1,7 @@
 import type { AdminContext } from '../context.ts';
 import { jsonReply, type Route } from '../exchange.ts';
-import { adapterOf, refusing } from './load.ts';
+import { refusing } from '../loading.ts';
+import { adapterOf } from './load.ts';
 
 /** `POST /adapt`: the JSON a config adapts to, and the warnings. Loads nothing. */
 export function adaptRoute({ adapt }: AdminContext): Route {

@@ -1,7 +1,8 @@
+import { ConfigAccess } from '../config-access.ts';
 import type { AdminContext } from '../context.ts';
 import type { Route } from '../exchange.ts';
 import { adaptRoute } from './adapt.ts';
-import { configRoute } from './config.ts';
+import { configRoute, idRoute } from './config.ts';
 import { liveRoute, readyRoute } from './health.ts';
 import { loadRoute } from './load.ts';
 import { metricsRoute } from './metrics.ts';
@@ -11,9 +12,11 @@ import { upstreamsRoute } from './upstreams.ts';
 
 /** Every route of the admin API. */
 export function createAdminRoutes(context: AdminContext): readonly Route[] {
+  const access = new ConfigAccess(context);
   return [
     loadRoute(context),
-    configRoute(context),
+    configRoute(access),
+    idRoute(access),
     adaptRoute(context),
     stopRoute(context),
     reverseProxyUpstreamsRoute(context),

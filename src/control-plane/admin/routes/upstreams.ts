@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { parseDuration } from '../../config/schema/duration.ts';
 import type { CheckStatus, EndpointStatus, UpstreamPatch, UpstreamStatus } from '../../types.ts';
 import { parseJson, requireJson } from '../body.ts';
+import { decodePart } from '../config-tree.ts';
 import type { AdminContext } from '../context.ts';
 import { AdminError, jsonReply, type AdminReply, type AdminRequest, type Route } from '../exchange.ts';
 
@@ -20,16 +21,8 @@ export function upstreamsRoute(context: AdminContext): Route {
   };
 }
 
-function addressOf(request: AdminRequest): string {
-  try {
-    return decodeURIComponent(request.rest.slice(1));
-  } catch (error) {
-    throw new AdminError(400, 'invalid percent-encoding in the address', { cause: error });
-  }
-}
-
 function listUpstreams({ plane }: AdminContext, request: AdminRequest): unknown {
-  const address = addressOf(request);
+  const address = decodePart(request.rest.slice(1));
   const all = plane.upstreams();
   if (address === '') return all.map(showUpstream);
   const found = all.filter((status) => isNamed(status, address));
@@ -45,7 +38,7 @@ const PATCH_BODY = z.strictObject({
 
 async function patchUpstream({ plane, log }: AdminContext, request: AdminRequest): Promise<AdminReply> {
   requireJson(request.header('content-type'));
-  const address = addressOf(request);
+  const address = decodePart(request.rest.slice(1));
   if (address === '') throw new AdminError(400, 'no address: PATCH /upstreams/<address>');
   const patch = readPatch(parseJson(await request.body()));
   if (!plane.patchUpstream(address, patch)) throw unknownAddress(address);

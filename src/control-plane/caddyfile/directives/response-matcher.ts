@@ -1,5 +1,5 @@
 import { canonicalHeaderName } from '../header-name.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { type JsonObject, ownList, setOwn } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
 import { blockOf, some, statusOrClass } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
@@ -12,7 +12,7 @@ export function parseResponseMatcher(statement: Statement): JsonObject {
   const status: number[] = [];
   const headers: JsonObject = {};
   for (const line of lines) {
-    if (line.name.text === 'status') status.push(...some(line, 1).map(statusOrClass));
+    if (line.name.text === 'status') for (const token of some(line, 1)) status.push(statusOrClass(token));
     else if (line.name.text === 'header') addHeader(headers, line);
     else throw failure(line.name, `unrecognized response matcher ${line.name.text}`);
   }
@@ -27,10 +27,9 @@ function addHeader(headers: JsonObject, line: Statement): void {
   const name = field?.text ?? '';
   if (name.startsWith('!')) {
     if (value !== undefined) throw failure(value, 'a header that must be absent cannot have a value');
-    headers[canonicalHeaderName(name.slice(1))] = null;
+    setOwn(headers, canonicalHeaderName(name.slice(1)), null);
     return;
   }
-  const known: JsonValue = headers[canonicalHeaderName(name)] ?? null;
-  const values = value === undefined ? [] : [value.text];
-  headers[canonicalHeaderName(name)] = Array.isArray(known) ? [...known, ...values] : values;
+  const key = canonicalHeaderName(name);
+  setOwn(headers, key, [...ownList(headers, key), ...(value === undefined ? [] : [value.text])]);
 }

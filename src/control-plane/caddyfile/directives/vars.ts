@@ -1,5 +1,6 @@
 import type { Directive, SiteContext, SiteValue } from '../context.ts';
-import type { JsonObject } from '../json.ts';
+import { type JsonObject, setOwn } from '../json.ts';
+import { failure } from '../syntax/failure.ts';
 import { blockOf, flag, some, wrongCount } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
 import { handlerDirective, makeRoute, takeMatcher } from './handler.ts';
@@ -19,7 +20,8 @@ export const vars: Directive = handlerDirective('vars', (statement) => {
   const handler: JsonObject = { handler: 'vars' };
   for (const line of lines) {
     const [value] = some(line, 1, 1);
-    handler[line.name.text] = typed(value?.text ?? '');
+    if (line.name.text === 'handler') throw failure(line.name, "a variable cannot be named 'handler'");
+    setOwn(handler, line.name.text, typed(value?.text ?? ''));
   }
   return [handler];
 });

@@ -24,7 +24,7 @@ const SHARED: Readonly<Record<string, Option>> = {
     if (!LEVELS.includes(level.text.toUpperCase())) {
       throw failure(level, `unknown log level '${level.text}': write one of ${LEVELS.join(', ')}`);
     }
-    block.config['level'] = level.text;
+    block.config['level'] = level.text.toUpperCase();
   },
   sampling: (line, block) => void (block.config['sampling'] = parseSampling(line)),
 };
@@ -39,7 +39,9 @@ const GLOBAL: Readonly<Record<string, Option>> = {
 /** Only in a site. */
 const SITE: Readonly<Record<string, Option>> = {
   ...SHARED,
-  hostnames: (line, block) => void block.hostnames.push(...texts(some(line, 1))),
+  hostnames: (line, block) => {
+    for (const token of some(line, 1)) block.hostnames.push(token.text);
+  },
   no_hostname: (line, block) => {
     some(line, 0, 0);
     block.noHostname = true;

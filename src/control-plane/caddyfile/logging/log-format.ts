@@ -1,4 +1,4 @@
-import type { JsonObject } from '../json.ts';
+import { type JsonObject, setOwn } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
 import { blockOf, integer, one, some, wrongCount } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
@@ -32,8 +32,8 @@ function parseFilter(line: Statement): JsonObject {
   for (const option of blockOf(line)) {
     if (option.name.text === 'wrap') encoder['wrap'] = parseEncoder(option);
     else if (option.name.text === 'fields') {
-      for (const field of blockOf(option)) fields[field.name.text] = parseFieldFilter(field);
-    } else fields[option.name.text] = parseFieldFilter(option);
+      for (const field of blockOf(option)) setOwn(fields, field.name.text, parseFieldFilter(field));
+    } else setOwn(fields, option.name.text, parseFieldFilter(option));
   }
   if (Object.keys(fields).length > 0) encoder['fields'] = fields;
   return encoder;

@@ -1,5 +1,5 @@
 import { canonicalHeaderName } from '../header-name.ts';
-import type { JsonObject, JsonValue } from '../json.ts';
+import { type JsonObject, type JsonValue, ownList, setOwn } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
 import { some, wrongCount } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
@@ -25,7 +25,7 @@ function addHeader(fields: JsonObject, line: Statement): void {
     if (value !== undefined) {
       throw failure(value, 'malformed header matcher: null matching headers cannot have a field value');
     }
-    fields[canonicalHeaderName(field.text.slice(1))] = null;
+    setOwn(fields, canonicalHeaderName(field.text.slice(1)), null);
     return;
   }
   if (value === undefined) throw failure(field, 'malformed header matcher: expected both field and value');
@@ -62,11 +62,5 @@ export const vars: MatcherModule = {
 };
 
 function append(target: JsonObject, key: string, value: string): void {
-  const known = Object.hasOwn(target, key) ? target[key] : undefined;
-  setOwn(target, key, Array.isArray(known) ? [...known, value] : [value]);
-}
-
-/** A key may be spelled `__proto__`: it is an ordinary field like any other. */
-function setOwn(target: JsonObject, key: string, value: JsonValue): void {
-  Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  setOwn(target, key, [...ownList(target, key), value]);
 }

@@ -1,5 +1,5 @@
 import { canonicalHeaderName } from '../header-name.ts';
-import { defined, type JsonObject, type JsonValue } from '../json.ts';
+import { defined, type JsonObject, type JsonValue, setOwn } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
 import { some } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
@@ -26,7 +26,7 @@ function byField(lines: readonly Statement[], matcherName: string, spell: (name:
     const args = some(line, 2, 3);
     const [field, text] = args.slice(-2);
     const name = args.length === 3 ? (args[0]?.text ?? '') : matcherName;
-    fields[spell(field?.text ?? '')] = pattern(name, text?.text ?? '');
+    setOwn(fields, spell(field?.text ?? ''), pattern(name, text?.text ?? ''));
   }
   return fields;
 }

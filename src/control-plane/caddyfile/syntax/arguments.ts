@@ -22,6 +22,7 @@ export function bindArguments(statements: readonly Statement[], given: ImportArg
 }
 
 function bindStatement(statement: Statement, given: ImportArguments): readonly Statement[] {
+  if (definesSnippet(statement)) return [statement];
   const passed = passedBlock(statement, given);
   if (passed !== null) return passed;
   const tokens = [statement.name, ...statement.args].flatMap((token) => bindToken(token, given));
@@ -30,6 +31,11 @@ function bindStatement(statement: Statement, given: ImportArguments): readonly S
   if (name !== undefined) return [{ name, args, block }];
   if (block === null) return [];
   throw failure(statement.name, 'no arguments are left to name this block');
+}
+
+/** A snippet has arguments and a block of its own; those of the import that brings its definition are not for it. */
+function definesSnippet({ name, block }: Statement): boolean {
+  return block !== null && name.quote === '' && /^\(.*\)$/.test(name.text);
 }
 
 /** Lines that take the place of `{block}` or `{blocks.name}`; null for every other line. */

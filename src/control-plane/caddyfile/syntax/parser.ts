@@ -57,7 +57,9 @@ export function parseDocument(text: string, options: ParseOptions): Document {
 
 function readTopLevel(statements: readonly Statement[], draft: Draft, trail: ImportTrail): void {
   for (const statement of statements) {
-    if (draft.open !== null) draft.open.body.push(...expandImports([statement], draft.scope, trail));
+    if (draft.open !== null) {
+      for (const line of expandImports([statement], draft.scope, trail)) draft.open.body.push(line);
+    }
     else if (isImport(statement)) readImported(statement, draft, trail);
     else readDefinition(statement, draft, trail);
   }
@@ -99,7 +101,7 @@ function readNamed(statement: Statement, block: readonly Statement[], draft: Dra
 
 function readSite(statement: Statement, draft: Draft, trail: ImportTrail): void {
   const { continues, keys } = readKeys([statement.name, ...statement.args], statement.block !== null);
-  draft.keys.push(...keys);
+  draft.keys = [...draft.keys, ...keys];
   if (continues) return;
   const body = expandImports(statement.block ?? [], draft.scope, trail);
   const site = { keys: draft.keys, braced: statement.block !== null, body };

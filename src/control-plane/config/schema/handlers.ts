@@ -1,19 +1,11 @@
-/** Handlers of a route, told apart by `handler`. */
+/** The handlers that contain no routes. */
 import { z } from 'zod';
 import { fieldMap, headerOpsSchema, responseHeaderOpsSchema } from './header-ops.ts';
 import type { HeaderOpsConfig, ResponseHeaderOpsConfig } from './header-ops.ts';
-import { moduleOf } from './module.ts';
 import { fieldValue, hasPlaceholder, method } from './patterns.ts';
 import { accept, flag, list, notYet, object, orNull, text, wholeNumber } from './primitives.ts';
 import { reverseProxySchema } from './reverse-proxy.ts';
 import type { ReverseProxyConfig } from './reverse-proxy.ts';
-import { routeSchema } from './routes.ts';
-import type { RouteConfig } from './routes.ts';
-
-export interface SubrouteConfig {
-  readonly handler: 'subroute';
-  readonly routes: readonly RouteConfig[];
-}
 
 export interface StaticResponseConfig {
   readonly handler: 'static_response';
@@ -45,19 +37,7 @@ export interface VarsConfig {
   readonly vars: Readonly<Record<string, string>>;
 }
 
-export type HandlerConfig =
-  | SubrouteConfig
-  | StaticResponseConfig
-  | HeadersConfig
-  | RewriteConfig
-  | VarsConfig
-  | ReverseProxyConfig;
-
-const subroute: z.ZodType<SubrouteConfig> = object({
-  handler: z.literal('subroute'),
-  routes: list(z.lazy(() => routeSchema)).default([]),
-  errors: notYet('handle_errors'),
-});
+export type LeafHandlerConfig = StaticResponseConfig | HeadersConfig | RewriteConfig | VarsConfig | ReverseProxyConfig;
 
 const statusCode = accept('a status code from 200 to 599, or a placeholder', (value) => {
   const word = typeof value === 'number' ? String(value) : value;
@@ -98,7 +78,9 @@ const rewrite: z.ZodType<RewriteConfig> = object({
 });
 
 const value = accept('a text, a number or true/false', (found) => {
-  return typeof found === 'string' || typeof found === 'number' || typeof found === 'boolean' ? String(found) : undefined;
+  return typeof found === 'string' || typeof found === 'number' || typeof found === 'boolean'
+    ? String(found)
+    : undefined;
 });
 
 /** Caddy puts the variables beside `handler`. `log_skip` would have to silence the access log. */
@@ -108,7 +90,7 @@ const vars: z.ZodType<VarsConfig> = z
   .transform(({ handler, ...rest }) => ({ handler, vars: rest }));
 
 /** Caddy's standard handlers without a counterpart here. */
-const NOT_YET_HANDLERS: readonly string[] = Object.freeze([
+export const NOT_YET_HANDLERS: readonly string[] = Object.freeze([
   'acme_server',
   'authentication',
   'copy_response',
@@ -128,16 +110,12 @@ const NOT_YET_HANDLERS: readonly string[] = Object.freeze([
   'tracing',
 ]);
 
-export const handlerSchema: z.ZodType<HandlerConfig> = moduleOf<HandlerConfig>({
-  key: 'handler',
-  noun: 'handler',
-  modules: () => ({
-    subroute,
+export const leafHandlers: Readonly<Record<LeafHandlerConfig['handler'], z.ZodType<LeafHandlerConfig>>> = Object.freeze(
+  {
     static_response: staticResponse,
     headers,
     rewrite,
     vars,
     reverse_proxy: reverseProxySchema,
-  }),
-  notYet: NOT_YET_HANDLERS,
-});
+  },
+);

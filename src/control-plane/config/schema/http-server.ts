@@ -95,7 +95,8 @@ const protocols = list(text('a protocol such as h1')).superRefine((words, contex
   if (words.includes('h2c')) refuse("'h2c' is not supported yet");
   if (!words.includes('h1')) refuse("'protocols without h1' is not supported yet");
   const unknown = words.find((word) => !['h1', 'h2', 'h2c', 'h3'].includes(word));
-  if (unknown !== undefined) context.addIssue({ code: 'custom', message: `expected h1, h2, h2c or h3, found '${unknown}'` });
+  if (unknown !== undefined)
+    context.addIssue({ code: 'custom', message: `expected h1, h2, h2c or h3, found '${unknown}'` });
 });
 
 /** Scanning is always strict (right to left), so both spellings of the switch are true. */
@@ -122,7 +123,9 @@ export const httpServerSchema: z.ZodType<HttpServerConfig> = object({
   // A request body and its response always run side by side here.
   enable_full_duplex: flag().optional(),
   allow_0rtt: only([false], '0rtt'),
-  strict_sni_host: notYet('strict_sni_host'),
+  // Nothing is compared without TLS, which is what `insecure_off` asks for.
+  strict_sni_host: only([false], 'strict_sni_host'),
+  trace: only([false], 'trace'),
   trusted_proxies_unix: only([false], 'trusted_proxies_unix'),
   listener_wrappers: notYet('listener_wrappers'),
   packet_conn_wrappers: notYet('packet_conn_wrappers'),

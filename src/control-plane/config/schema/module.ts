@@ -22,7 +22,12 @@ export function moduleOf<T>(kind: ModuleKind<T>): z.ZodType<T> {
   return z.unknown().transform((value, context) => {
     const named = nameModule(kind, value);
     if ('refusal' in named) {
-      context.addIssue({ code: 'custom', message: named.refusal, path: named.path, params: { [NOT_YET]: named.notYet } });
+      context.addIssue({
+        code: 'custom',
+        message: named.refusal,
+        path: named.path,
+        params: { [NOT_YET]: named.notYet },
+      });
       return z.NEVER;
     }
     const result = named.schema.safeParse(named.value);

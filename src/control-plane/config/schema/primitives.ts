@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { formatDuration, parseDuration } from './duration.ts';
+import { nearestWord } from './near-miss.ts';
 
 /** Marks an issue about a word that Caddy knows and this version does not. */
 export const NOT_YET = 'notYet';
@@ -21,7 +22,10 @@ export function absent(sentence: string): z.ZodType<undefined> {
 }
 
 /** A field of which only the values that ask for nothing new are accepted. */
-export function only<T extends string | number | boolean>(values: readonly T[], word: string): z.ZodType<T | undefined> {
+export function only<T extends string | number | boolean>(
+  values: readonly T[],
+  word: string,
+): z.ZodType<T | undefined> {
   return z
     .custom<T>((value) => values.some((allowed) => allowed === value), {
       error: `'${word}' is not supported yet`,
@@ -35,9 +39,14 @@ export function object<S extends z.ZodRawShape>(shape: S): z.ZodObject<S, z.core
   return z.strictObject(shape, {
     error: (issue) => {
       if (issue.code !== 'unrecognized_keys') return `expected an object, found ${describe(issue.input)}`;
-      return `unknown field ${issue.keys.map((key) => `'${key}'`).join(', ')}`;
+      return `unknown field ${issue.keys.map((key) => unknownField(key, Object.keys(shape))).join(', ')}`;
     },
   });
+}
+
+function unknownField(key: string, known: readonly string[]): string {
+  const meant = nearestWord(key, known);
+  return meant === null ? `'${key}'` : `'${key}' (did you mean '${meant}'?)`;
 }
 
 export function list<T>(item: z.ZodType<T>): z.ZodType<T[]> {

@@ -1,10 +1,11 @@
-/** Routes of a server or of a subroute. */
+/** Routes of a server, and the handlers in them: a subroute has routes again. */
 import { z } from 'zod';
-import { handlerSchema } from './handlers.ts';
-import type { HandlerConfig } from './handlers.ts';
+import { leafHandlers, NOT_YET_HANDLERS } from './handlers.ts';
+import type { LeafHandlerConfig } from './handlers.ts';
 import { matcherSetSchema } from './matchers.ts';
 import type { MatcherSetConfig } from './matchers.ts';
-import { flag, list, object, text } from './primitives.ts';
+import { moduleOf } from './module.ts';
+import { flag, list, notYet, object, text } from './primitives.ts';
 
 export interface RouteConfig {
   readonly group: string;
@@ -13,9 +14,29 @@ export interface RouteConfig {
   readonly terminal: boolean;
 }
 
+export interface SubrouteConfig {
+  readonly handler: 'subroute';
+  readonly routes: readonly RouteConfig[];
+}
+
+export type HandlerConfig = SubrouteConfig | LeafHandlerConfig;
+
+const subroute: z.ZodType<SubrouteConfig> = object({
+  handler: z.literal('subroute'),
+  routes: list(z.lazy(() => routeSchema)).default([]),
+  errors: notYet('handle_errors'),
+});
+
+const handler: z.ZodType<HandlerConfig> = moduleOf<HandlerConfig>({
+  key: 'handler',
+  noun: 'handler',
+  modules: () => ({ subroute, ...leafHandlers }),
+  notYet: NOT_YET_HANDLERS,
+});
+
 export const routeSchema: z.ZodType<RouteConfig> = object({
   group: text('the name of a group').default(''),
   match: list(matcherSetSchema).default([]),
-  handle: list(z.lazy(() => handlerSchema)).default([]),
+  handle: list(handler).default([]),
   terminal: flag().default(false),
 });

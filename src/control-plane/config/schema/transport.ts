@@ -26,7 +26,7 @@ export interface KeepAliveConfig {
   readonly max_idle_conns_per_host: number;
 }
 
-export const DEFAULT_KEEP_ALIVE: KeepAliveConfig = Object.freeze({
+const DEFAULT_KEEP_ALIVE: KeepAliveConfig = Object.freeze({
   enabled: true,
   idle_timeout: 120_000,
   max_idle_conns_per_host: 32,
@@ -42,14 +42,17 @@ const keepAlive: z.ZodType<KeepAliveConfig> = object({
 
 /** HTTP/2 needs TLS to an upstream, so a list that also has 1.1 means 1.1 on a plain connection. */
 const versions = list(text('a version such as 1.1')).superRefine((words, context) => {
-  const word = words.includes('1.1') ? words.find((entry) => entry !== '1.1' && entry !== '2') : 'versions without 1.1';
-  if (word === undefined) return;
-  context.addIssue({
-    code: 'custom',
-    message: `'${word === 'h2c' ? 'h2c upstreams' : word}' is not supported yet`,
-    params: { [NOT_YET]: true },
-  });
+  const missing = missingVersion(words);
+  if (missing === null) return;
+  context.addIssue({ code: 'custom', message: `'${missing}' is not supported yet`, params: { [NOT_YET]: true } });
 });
+
+function missingVersion(words: readonly string[]): string | null {
+  if (words.includes('h2c')) return 'h2c upstreams';
+  const strange = words.find((word) => word !== '1.1' && word !== '2');
+  if (strange !== undefined) return `version ${strange}`;
+  return words.includes('1.1') ? null : 'versions without 1.1';
+}
 
 const networkProxy = moduleOf<{ from: 'none' }>({
   key: 'from',

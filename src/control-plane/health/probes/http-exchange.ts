@@ -5,8 +5,13 @@ import type { ReasonWord } from '../reasons.ts';
 import { isLocalTrouble } from './local-trouble.ts';
 import { ResponseReader } from './http-response.ts';
 
-/** An event loop this much behind may have kept the answer from us; the server is not to blame. */
+/**
+ * An event loop behind by more than this, and by more than this share of the timeout, may have kept the
+ * request from the server or the answer from us. Less explains no missing answer: a busy control plane
+ * must not keep a hung server in service.
+ */
 const LATE_MS = 25;
+const LATE_SHARE = 0.1;
 
 export interface ExchangeRequest {
   readonly method: string;
@@ -97,7 +102,7 @@ class Exchange {
 
   #expire(lateMs: number): void {
     const limit = `within ${this.#request.timeoutMs} ms`;
-    if (lateMs > LATE_MS) {
+    if (lateMs > Math.max(LATE_MS, this.#request.timeoutMs * LATE_SHARE)) {
       this.#settle('LOCAL_TROUBLE', `no verdict: this process was held up for ${Math.round(lateMs)} ms`);
     } else if (this.#localAddress === '') this.#settle('CONNECT_TIMEOUT', `no connection ${limit}`);
     else this.#settle('RECV_RESPONSE_TIMEOUT', `no complete response ${limit}, ${this.#progress()}`);

@@ -16,6 +16,8 @@ type PathTest = (target: string, path: NormalPath) => boolean;
 export function compilePath(plan: PlanOf<'path'>, context: MatchContext): Matcher {
   const tests = plan.paths.map((path) => compilePattern(lowerAscii(toBytes(path))));
   const { readPath } = context;
+  const [only] = tests;
+  if (tests.length === 1) return ({ target }) => only!(target, readPath(target));
   return (request) => {
     const { target } = request;
     const path = readPath(target);

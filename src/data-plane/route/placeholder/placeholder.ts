@@ -37,6 +37,12 @@ export interface ProcessFacts {
   readonly system: SystemFacts;
 }
 
-export const NO_SYSTEM: SystemFacts = Object.freeze({ hostname: '', os: '', arch: '', workingDirectory: '', slash: '/' });
+export const NO_SYSTEM: SystemFacts = Object.freeze({
+  hostname: '',
+  os: '',
+  arch: '',
+  workingDirectory: '',
+  slash: '/',
+});
 
 export const NO_FACTS: ProcessFacts = Object.freeze({ env: Object.freeze({}), system: NO_SYSTEM });

@@ -2,9 +2,7 @@
 import { toBytes } from '../bytes.ts';
 import type { Environment, Placeholder, ProcessFacts, Read } from './placeholder.ts';
 
-const MONTHS: readonly string[] = [
-  'Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec',
-];
+const MONTHS: readonly string[] = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
 /** null when the name is not one of these. */
 export function processPlaceholder(name: string, facts: ProcessFacts): Placeholder | null {

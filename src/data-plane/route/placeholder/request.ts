@@ -58,7 +58,8 @@ function field(name: string): Read {
     let at = head.findField(lower, 0);
     if (at < 0) return '';
     let value = head.valueOf(at);
-    for (at = head.findField(lower, at + 1); at >= 0; at = head.findField(lower, at + 1)) value += `,${head.valueOf(at)}`;
+    for (at = head.findField(lower, at + 1); at >= 0; at = head.findField(lower, at + 1))
+      value += `,${head.valueOf(at)}`;
     return value;
   };
 }

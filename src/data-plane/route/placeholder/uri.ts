@@ -25,7 +25,10 @@ function ofPath(cut: (path: string) => string): (targetOf: TargetOf) => Placehol
 }
 
 function ofQuery(show: (query: string) => string): (targetOf: TargetOf) => Placeholder {
-  const make = (targetOf: TargetOf): Placeholder['read'] => (request) => show(queryOf(targetOf(request)));
+  const make =
+    (targetOf: TargetOf): Placeholder['read'] =>
+    (request) =>
+      show(queryOf(targetOf(request)));
   return (targetOf) => ({ read: make(targetOf), readRaw: make(targetOf), isQuery: true });
 }
 

@@ -1,5 +1,5 @@
 import { canonicalHeaderName } from '../../header-name.ts';
-import type { JsonObject } from '../../json.ts';
+import { type JsonObject, ownList, setOwn } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { blockOf, duration, flag, integer, one, some, statusOrClass, texts } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
@@ -76,8 +76,7 @@ function addCheckHeaders(line: Statement, draft: ProxyDraft): void {
   for (const field of blockOf(line)) {
     const values = texts(some(field, 0));
     const name = canonicalHeaderName(field.name.text.replace(/:$/, ''));
-    const before = headers[name];
-    headers[name] = [...(Array.isArray(before) ? before : []), ...(values.length > 0 ? values : [''])];
+    setOwn(headers, name, [...ownList(headers, name), ...(values.length > 0 ? values : [''])]);
   }
   put(draft, draft.active, 'headers', headers, line);
 }

@@ -11,7 +11,7 @@ export const LOAD_BALANCING_SUBDIRECTIVES: SubdirectiveTable = {
     if (draft.loadBalancing['selection_policy'] !== undefined) {
       throw failure(line.name, 'load balancing selection policy already specified');
     }
-    const policy = draft.context.adaptation.origins.mark(parsePolicy(line), line.name);
+    const policy = parsePolicy(line, draft.context.adaptation.origins);
     put(draft, draft.loadBalancing, 'selection_policy', policy, line);
   },
   lb_retries: (line, draft) => {

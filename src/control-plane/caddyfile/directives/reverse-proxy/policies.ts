@@ -1,3 +1,4 @@
+import type { Origins } from '../../context.ts';
 import type { JsonObject } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { blockOf, flag, integer, oneWithBlock, some, wrongCount } from '../../syntax/read.ts';
@@ -5,8 +6,14 @@ import type { Statement } from '../../syntax/statement.ts';
 import { parseCookie } from './policy-cookie.ts';
 import { parseIpHash } from './policy-ip-hash.ts';
 
-/** Parses the policy's own line: its name, arguments and block. `nested` reads the policy behind `fallback`. */
-export type PolicyParser = (line: Statement, nested: (line: Statement) => JsonObject) => JsonObject;
+/** Parses the policy's own line: its name, arguments and block. */
+export type PolicyParser = (line: Statement, tools: PolicyTools) => JsonObject;
+
+export interface PolicyTools {
+  readonly origins: Origins;
+  /** Reads the policy behind `fallback`. */
+  readonly nested: (line: Statement) => JsonObject;
+}
 
 function plain(line: Statement): JsonObject {
   flag(line);
@@ -32,7 +39,7 @@ const weighted: PolicyParser = (line) => {
 
 /** `header <field>` and `query <key>`, with the policy for requests that have none. */
 function keyed(field: 'field' | 'key'): PolicyParser {
-  return (line, nested) => {
+  return (line, { nested }) => {
     const policy: JsonObject = { policy: line.name.text, [field]: oneWithBlock(line).text };
     for (const option of blockOf(line)) {
       if (option.name.text !== 'fallback') throw failure(option.name, `unrecognized option '${option.name.text}'`);
@@ -59,7 +66,7 @@ const POLICIES: Readonly<Record<string, PolicyParser>> = {
 };
 
 /** The policy behind `lb_policy` or `fallback`. */
-export function parsePolicy(line: Statement): JsonObject {
+export function parsePolicy(line: Statement, origins: Origins): JsonObject {
   const [name, ...args] = line.args;
   if (name === undefined) throw wrongCount(line);
   const parse = Object.hasOwn(POLICIES, name.text) ? POLICIES[name.text] : undefined;
@@ -67,5 +74,6 @@ export function parsePolicy(line: Statement): JsonObject {
     const what = `module not registered: http.reverse_proxy.selection_policies.${name.text}`;
     throw failure(name, `${what}; known policies are ${Object.keys(POLICIES).join(', ')}`);
   }
-  return parse({ name, args, block: line.block }, parsePolicy);
+  const nested = (inner: Statement): JsonObject => parsePolicy(inner, origins);
+  return origins.mark(parse({ name, args, block: line.block }, { origins, nested }), line.name);
 }

@@ -1,28 +1,34 @@
+import { setField, trackFields } from '../../context.ts';
 import type { JsonObject } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
-import { blockOf, flag, one, secondsOrDuration } from '../../syntax/read.ts';
+import { blockOf, flag, one, secondsOrDuration, texts } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
 import type { Token } from '../../syntax/token.ts';
+import type { PolicyTools } from './policies.ts';
 
 interface CookieDraft {
   readonly policy: JsonObject;
-  readonly secrets: string[];
-  readonly nested: (line: Statement) => JsonObject;
+  readonly secrets: Token[];
+  readonly tools: PolicyTools;
 }
 
 type Option = (line: Statement, draft: CookieDraft) => void;
 
 /** Cookie attribute values as browsers spell them. */
-const SAME_SITE: Readonly<Record<string, string>> = { lax: 'Lax', strict: 'Strict', none: 'None' };
+const SAME_SITE: ReadonlyMap<string, string> = new Map([
+  ['lax', 'Lax'],
+  ['strict', 'Strict'],
+  ['none', 'None'],
+]);
 
 const OPTIONS: Readonly<Record<string, Option>> = {
   name: (line, draft) => setOnce(draft, 'name', one(line).text, line.name),
-  secret: (line, draft) => void draft.secrets.push(one(line).text),
+  secret: (line, draft) => void draft.secrets.push(one(line)),
   max_age: setMaxAge,
   cookie_lifetime: setMaxAge,
   same_site: (line, draft) => {
     const token = one(line);
-    const value = SAME_SITE[token.text.toLowerCase()];
+    const value = SAME_SITE.get(token.text.toLowerCase());
     if (value === undefined) throw failure(token, `bad same_site '${token.text}': write lax, strict or none`);
     setOnce(draft, 'same_site', value, line.name);
   },
@@ -38,28 +44,28 @@ const OPTIONS: Readonly<Record<string, Option>> = {
     }
     setOnce(draft, 'format', token.text, line.name);
   },
-  fallback: (line, draft) => setOnce(draft, 'fallback', draft.nested(line), line.name),
+  fallback: (line, draft) => setOnce(draft, 'fallback', draft.tools.nested(line), line.name),
 };
 
 /**
  * `cookie [<name> [<secret>]] { … }`. The first secret stands where Caddy's does; more go to `secrets`, which
  * then lists them all. A bare number in `max_age` or `cookie_lifetime` counts seconds.
  */
-export function parseCookie(line: Statement, nested: (line: Statement) => JsonObject): JsonObject {
+export function parseCookie(line: Statement, tools: PolicyTools): JsonObject {
   const [name, secret, surplus] = line.args;
   if (surplus !== undefined) throw failure(surplus, `wrong argument count: cookie takes a name and a secret`);
-  const draft: CookieDraft = { policy: { policy: 'cookie' }, secrets: [], nested };
+  const draft: CookieDraft = { policy: { policy: 'cookie' }, secrets: [], tools };
   if (name !== undefined) draft.policy['name'] = name.text;
-  if (secret !== undefined) draft.secrets.push(secret.text);
+  if (secret !== undefined) draft.secrets.push(secret);
   for (const option of blockOf(line)) {
     const { text } = option.name;
     const parse = Object.hasOwn(OPTIONS, text) ? OPTIONS[text] : undefined;
     if (parse === undefined) throw failure(option.name, `unrecognized option '${text}'`);
-    parse(option, draft);
+    trackFields([draft.policy], option, tools.origins, () => parse(option, draft));
   }
   const [first] = draft.secrets;
-  if (first !== undefined) draft.policy['secret'] = first;
-  if (draft.secrets.length > 1) draft.policy['secrets'] = [...draft.secrets];
+  if (first !== undefined) setField(draft.policy, 'secret', first.text, first, tools.origins);
+  if (draft.secrets.length > 1) draft.policy['secrets'] = texts(draft.secrets);
   return draft.policy;
 }
 

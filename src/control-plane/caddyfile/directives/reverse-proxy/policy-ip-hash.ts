@@ -1,7 +1,9 @@
+import { trackFields } from '../../context.ts';
 import type { JsonObject } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { blockOf, integer, one, some, texts } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
+import type { PolicyTools } from './policies.ts';
 
 type Option = (line: Statement, policy: JsonObject) => void;
 
@@ -18,7 +20,7 @@ const OPTIONS: Readonly<Record<string, Option>> = {
 };
 
 /** `ip_hash { on_failure home|all; mapping modulo|rendezvous; seed <n>; ipv4_prefix <n>; ipv6_prefix <n>; nat64 <cidr>… }`. */
-export function parseIpHash(line: Statement): JsonObject {
+export function parseIpHash(line: Statement, { origins }: PolicyTools): JsonObject {
   some({ ...line, block: null }, 0, 0);
   const policy: JsonObject = { policy: line.name.text };
   for (const option of blockOf(line)) {
@@ -26,7 +28,7 @@ export function parseIpHash(line: Statement): JsonObject {
     const parse = Object.hasOwn(OPTIONS, text) ? OPTIONS[text] : undefined;
     if (parse === undefined) throw failure(option.name, `unrecognized option '${text}'`);
     if (text !== 'nat64' && policy[text] !== undefined) throw failure(option.name, `${text} already specified`);
-    parse(option, policy);
+    trackFields([policy], option, origins, () => parse(option, policy));
   }
   return policy;
 }

@@ -54,7 +54,7 @@ function trustPool(line: Statement): JsonObject {
   const files = texts(paths);
   for (const option of blockOf(line)) {
     if (option.name.text !== 'pem_file') throw failure(option.name, `unrecognized subdirective ${option.name.text}`);
-    files.push(...texts(some(option, 1)));
+    for (const token of some(option, 1)) files.push(token.text);
   }
   if (files.length === 0) throw failure(line.name, 'no PEM files specified');
   return { provider: 'file', pem_files: files };

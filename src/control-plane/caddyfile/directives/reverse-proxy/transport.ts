@@ -1,4 +1,4 @@
-import { type Adaptation, setField } from '../../context.ts';
+import { type Adaptation, trackFields } from '../../context.ts';
 import type { JsonObject, JsonValue } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { blockOf, byteSize, duration, integer, one, some, texts, wrongCount } from '../../syntax/read.ts';
@@ -77,20 +77,9 @@ function parseTransport(statement: Statement, adaptation: Adaptation): JsonObjec
     const { text } = line.name;
     const option = Object.hasOwn(OPTIONS, text) ? OPTIONS[text] : undefined;
     if (option === undefined) throw failure(line.name, `unrecognized subdirective ${text}`);
-    const before = { ...transport };
-    option(line, transport);
-    noteOrigins(before, transport, line, adaptation);
+    trackFields([transport], line, adaptation.origins, () => option(line, transport));
   }
   return transport;
-}
-
-/** Every field the line changed was written on that line. */
-function noteOrigins(before: JsonObject, transport: JsonObject, line: Statement, adaptation: Adaptation): void {
-  for (const [key, value] of Object.entries(transport)) {
-    if (before[key] === value) continue;
-    setField(transport, key, value, line.name, adaptation.origins);
-    if (value !== null && typeof value === 'object') adaptation.origins.mark(value, line.name);
-  }
 }
 
 function choice(line: Statement, allowed: readonly string[]): string {

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { some } from '../../syntax/read.ts';
-import type { Statement } from '../../syntax/statement.ts';
 import type { Token } from '../../syntax/token.ts';
 import type { ProxyDraft, SubdirectiveTable } from './draft.ts';
 

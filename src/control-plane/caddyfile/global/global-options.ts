@@ -1,0 +1,46 @@
+import type { Adaptation } from '../context.ts';
+import { lineFailure, within } from '../syntax/failure.ts';
+import type { Statement } from '../syntax/statement.ts';
+import { admin } from './admin.ts';
+import { autoHttps } from './auto-https.ts';
+import { debug } from './debug.ts';
+import { defaultBind } from './default-bind.ts';
+import { log } from './log.ts';
+import { metrics } from './metrics.ts';
+import { type GlobalOption, type GlobalOptions, newGlobalOptions } from './option.ts';
+import { order } from './order.ts';
+import { gracePeriod, shutdownDelay } from './periods.ts';
+import { persistConfig } from './persist-config.ts';
+import { httpPort, httpsPort } from './ports.ts';
+import { resolvers } from './resolvers.ts';
+import { servers } from './servers.ts';
+
+const OPTIONS: ReadonlyMap<string, GlobalOption> = new Map(
+  [
+    admin,
+    autoHttps,
+    debug,
+    defaultBind,
+    gracePeriod,
+    httpPort,
+    httpsPort,
+    log,
+    metrics,
+    order,
+    persistConfig,
+    resolvers,
+    servers,
+    shutdownDelay,
+  ].map((option) => [option.name, option]),
+);
+
+export function parseGlobalOptions(statements: readonly Statement[], adaptation: Adaptation): GlobalOptions {
+  const options = newGlobalOptions();
+  for (const statement of statements) {
+    const { name } = statement;
+    const option = OPTIONS.get(name.text);
+    if (option === undefined) throw lineFailure(name, `unrecognized global option: ${name.text}`);
+    within(name.text, () => option.parse(statement, options, adaptation));
+  }
+  return options;
+}

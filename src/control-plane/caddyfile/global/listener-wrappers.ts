@@ -1,0 +1,53 @@
+import type { JsonObject } from '../json.ts';
+import { failure } from '../syntax/failure.ts';
+import { blockOf, byteSize, duration, one, some, texts } from '../syntax/read.ts';
+import type { Statement } from '../syntax/statement.ts';
+
+const FALLBACKS: readonly string[] = ['IGNORE', 'USE', 'REJECT', 'REQUIRE', 'SKIP'];
+
+/** `listener_wrappers { http_redirect | proxy_protocol { … } | tls }`, outermost first. */
+export function parseListenerWrappers(statement: Statement): JsonObject[] {
+  some({ ...statement, block: null }, 0, 0);
+  return blockOf(statement).map(parseWrapper);
+}
+
+function parseWrapper(line: Statement): JsonObject {
+  some({ ...line, block: null }, 0, 0);
+  const wrapper: JsonObject = { wrapper: line.name.text };
+  switch (line.name.text) {
+    case 'tls':
+      for (const option of blockOf(line)) throw unknownOption(option);
+      return wrapper;
+    case 'http_redirect':
+      for (const option of blockOf(line)) {
+        if (option.name.text !== 'max_header_bytes') throw unknownOption(option);
+        wrapper['max_header_bytes'] = byteSize(one(option));
+      }
+      return wrapper;
+    case 'proxy_protocol':
+      for (const option of blockOf(line)) readProxyProtocol(option, wrapper);
+      return wrapper;
+    default:
+      throw failure(line.name, `module not registered: caddy.listeners.${line.name.text}`);
+  }
+}
+
+function readProxyProtocol(option: Statement, wrapper: JsonObject): void {
+  const { text } = option.name;
+  if (text === 'timeout') wrapper['timeout'] = duration(one(option), 'parsing proxy_protocol timeout duration');
+  else if (text === 'allow' || text === 'deny') {
+    const known = wrapper[text];
+    wrapper[text] = [...(Array.isArray(known) ? known : []), ...texts(some(option, 1))];
+  } else if (text === 'fallback_policy') {
+    const policy = one(option);
+    const name = policy.text.toUpperCase();
+    if (!FALLBACKS.includes(name)) {
+      throw failure(policy, `bad fallback_policy '${policy.text}': write one of ${FALLBACKS.join(', ')}`);
+    }
+    wrapper['fallback_policy'] = name;
+  } else throw unknownOption(option);
+}
+
+function unknownOption(option: Statement): Error {
+  return failure(option.name, `unrecognized subdirective '${option.name.text}'`);
+}

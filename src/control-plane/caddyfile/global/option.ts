@@ -1,0 +1,54 @@
+import type { Adaptation, SiteLog } from '../context.ts';
+import type { JsonObject } from '../json.ts';
+import type { Statement } from '../syntax/statement.ts';
+import type { Token } from '../syntax/token.ts';
+
+/** All that the global options say. */
+export interface GlobalOptions {
+  admin: JsonObject | null;
+  readonly autoHttps: Set<AutoHttps>;
+  debug: boolean;
+  defaultBind: readonly Token[];
+  httpPort: number | null;
+  httpsPort: number | null;
+  /** Fields of `apps.http` itself. */
+  readonly http: JsonObject;
+  metrics: JsonObject | null;
+  persistConfig: boolean;
+  readonly logs: SiteLog[];
+  readonly servers: ServerOptions[];
+}
+
+export type AutoHttps = 'off' | 'disable_redirects' | 'disable_certs' | 'ignore_loaded_certs';
+
+/** One `servers` block. */
+export interface ServerOptions {
+  /** Listen address it is for, null = all without a block of their own. */
+  readonly address: Token | null;
+  name: string;
+  /** Fields of the server object. */
+  readonly fields: JsonObject;
+  logCredentials: boolean;
+  metrics: JsonObject | null;
+}
+
+export interface GlobalOption {
+  readonly name: string;
+  parse(statement: Statement, options: GlobalOptions, adaptation: Adaptation): void;
+}
+
+export function newGlobalOptions(): GlobalOptions {
+  return {
+    admin: null,
+    autoHttps: new Set(),
+    debug: false,
+    defaultBind: [],
+    httpPort: null,
+    httpsPort: null,
+    http: {},
+    metrics: null,
+    persistConfig: true,
+    logs: [],
+    servers: [],
+  };
+}

@@ -1,0 +1,254 @@
+/** Caddyfile text all the way to what the planes run: names of fields and positions agree between the stages. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { adaptCaddyfile } from '../../src/control-plane/caddyfile/adapt.ts';
+import { compileConfig } from '../../src/control-plane/compile/compile.ts';
+import type { CompileResult } from '../../src/control-plane/compile/compile.ts';
+import { readConfig } from '../../src/control-plane/config/from-json.ts';
+
+function compile(text: string): CompileResult {
+  const { config, positions } = adaptCaddyfile(text, { filename: 'Caddyfile', env: {} });
+  return compileConfig(readConfig(config, positions), {
+    positions,
+    generatedSecret: () => 'k'.repeat(64),
+    platform: 'linux',
+  });
+}
+
+function refusal(text: string): string {
+  try {
+    compile(text);
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+  return 'not refused';
+}
+
+function withoutHttps(text: string): string {
+  return text.startsWith('{') ? text.replace('{', '{\n\tauto_https off') : `{\n\tauto_https off\n}\n${text}`;
+}
+
+const IP_HASH = `example.com {
+    reverse_proxy backend-1:3000 backend-2:3000 backend-3:3000 {
+        lb_policy ip_hash
+        health_uri      /healthz
+        health_interval 10s
+        health_timeout  3s
+    }
+}
+`;
+
+const BEHIND_A_PROXY = `{
+    servers {
+        trusted_proxies static 10.0.0.0/24
+    }
+}
+example.com {
+    reverse_proxy backend-1:3000 backend-2:3000 {
+        lb_policy ip_hash
+    }
+}
+`;
+
+const COOKIE = `example.com {
+    reverse_proxy backend-1:3000 backend-2:3000 {
+        lb_policy cookie {
+            name     caddy_session
+            secret   "production-secret-key-must-be-long-and-unique-once"
+            # cookie_lifetime 3600
+        }
+        # header_down Set-Cookie "caddy_session; Path=/; Secure; HttpOnly; SameSite=Strict"
+    }
+}
+`;
+
+test('a site that needs HTTPS is refused at its own line, with the way out', () => {
+  const way = 'write http://example.com, or put auto_https off in the global options, at Caddyfile:';
+  for (const [text, line] of [
+    [IP_HASH, 1],
+    [BEHIND_A_PROXY, 6],
+    [COOKIE, 1],
+  ] as const) {
+    assert.equal(refusal(text), `example.com needs HTTPS, which this version does not serve yet: ${way}${line}`);
+  }
+});
+
+test('ip_hash with health checks compiles once HTTPS is off', () => {
+  const { compiled, warnings } = compile(withoutHttps(IP_HASH));
+  const [pool] = compiled.pools;
+  assert.deepEqual(
+    compiled.listeners.map(({ key }) => key),
+    ['tcp/:443'],
+  );
+  assert.equal(pool?.section.policy.policy, 'ip_hash');
+  assert.deepEqual(
+    pool?.members.map(({ host, port }) => `${host} ${port}`),
+    ['backend-1 3000', 'backend-2 3000', 'backend-3 3000'],
+  );
+  assert.deepEqual([pool?.check?.uri, pool?.check?.intervalMs, pool?.check?.timeoutMs], ['/healthz', 10_000, 3000]);
+  assert.deepEqual(
+    warnings.map(({ directive, file, line }) => `${directive} ${file}:${line}`),
+    ['auto_https Caddyfile:4'],
+  );
+});
+
+test('trusted proxies reach the server, and two upstreams without checks are worth two warnings at lb_policy', () => {
+  const { compiled, warnings } = compile(withoutHttps(BEHIND_A_PROXY));
+  assert.deepEqual(compiled.servers[0]?.options.trustedProxies, ['10.0.0.0/24']);
+  assert.deepEqual(
+    warnings.map(({ directive, line }) => `${directive} ${line}`),
+    ['auto_https 7', 'lb_policy 9', 'lb_policy 9'],
+  );
+});
+
+test('the cookie block reaches the plan, and its published secret is told', () => {
+  const { compiled, warnings } = compile(withoutHttps(COOKIE));
+  const policy = compiled.pools[0]?.section.policy;
+  assert.ok(policy?.policy === 'cookie');
+  assert.deepEqual(
+    [policy.name, policy.secrets],
+    ['caddy_session', ['production-secret-key-must-be-long-and-unique-once']],
+  );
+  assert.ok(warnings.some(({ line, message }) => line === 6 && message.includes('published examples')));
+});
+
+test('every option of ours passes all stages', () => {
+  const { compiled } = compile(`{
+	http_port 8080
+	grace_period 5s
+	admin localhost:2020
+	resolvers 9.9.9.9 8.8.8.8:53
+	servers {
+		accept shared
+		client_ip_headers X-Client
+		max_header_size 32KiB
+		timeouts {
+			read_body 30s
+			read_body_idle 20s
+			read_header 10s
+			write 40s
+			write_idle 25s
+			idle 1m
+		}
+	}
+}
+http://a.test {
+	reverse_proxy :3000 [::1]:80 app:80 {
+		lb_policy cookie {
+			name a
+			secret first-0123456789-0123456789-0123456789
+			secret second-0123456789-0123456789-0123456789
+			cookie_lifetime 3600
+			same_site strict
+			secure on
+			http_only off
+			partitioned
+			path /app
+			domain a.test
+			format caddy
+			fallback ip_hash {
+				seed 7
+				ipv4_prefix 24
+				ipv6_prefix 56
+				nat64 2001:db8:64::/96
+			}
+		}
+		lb_retries 0
+		lb_try_duration 4s
+		lb_try_interval 100ms
+		lb_best_effort
+		health_uri /up
+		health_status 2xx
+		health_fails 3
+		health_passes 2
+		health_initial down
+		trusted_proxies 192.0.2.0/24
+		header_up X-A b
+		header_down -Server
+		transport http {
+			dial_timeout 1s
+			response_header_timeout 9s
+			keepalive 30s
+			keepalive_idle_conns_per_host 4
+		}
+	}
+}
+`);
+  const [pool] = compiled.pools;
+  assert.deepEqual(pool?.section.policy, {
+    policy: 'cookie',
+    name: 'a',
+    secrets: ['first-0123456789-0123456789-0123456789', 'second-0123456789-0123456789-0123456789'],
+    maxAgeSeconds: 3600,
+    sameSite: 'Strict',
+    secure: true,
+    httpOnly: false,
+    partitioned: true,
+    path: '/app',
+    domain: 'a.test',
+    format: 'caddy',
+    fallback: {
+      policy: 'ip_hash',
+      onFailure: 'home',
+      mapping: 'modulo',
+      seed: 7,
+      ipv4Prefix: 24,
+      ipv6Prefix: 56,
+      nat64: ['2001:db8:64::/96'],
+    },
+  });
+  assert.deepEqual(
+    pool?.members.map(({ identity, host }) => `${identity} ${host}`),
+    [':3000 localhost', '[::1] ::1', 'app app'],
+  );
+  assert.deepEqual(pool?.section.retry, { retries: 0, tryDurationMs: 4000, tryIntervalMs: 100 });
+  assert.deepEqual([pool?.bestEffort, pool?.resolvers], [true, ['9.9.9.9', '8.8.8.8:53']]);
+  const check = pool?.check;
+  assert.deepEqual([check?.expectStatus, check?.fall, check?.rise, check?.initial], [2, 3, 2, 'down']);
+  const { transport } = pool?.section ?? {};
+  assert.deepEqual([transport?.dialTimeoutMs, transport?.responseHeaderTimeoutMs], [1000, 9000]);
+  assert.deepEqual([transport?.keepAliveIdleMs, transport?.maxIdlePerEndpoint], [30_000, 4]);
+  assert.deepEqual(compiled.servers[0]?.options, {
+    trustedProxies: [],
+    clientIpHeaders: ['X-Client'],
+    readHeaderTimeoutMs: 10_000,
+    idleTimeoutMs: 60_000,
+    readBodyIdleTimeoutMs: 20_000,
+    writeIdleTimeoutMs: 25_000,
+    readBodyTimeoutMs: 30_000,
+    writeTimeoutMs: 40_000,
+    maxHeaderBytes: 32_768,
+    accessLog: null,
+  });
+  assert.deepEqual(compiled.listeners, [{ key: 'tcp/:8080', host: '', port: 8080, accept: 'shared' }]);
+  assert.deepEqual([compiled.gracePeriodMs, compiled.admin.port], [5000, 2020]);
+});
+
+test('what does not exist yet is refused by the word and the line that were written', () => {
+  const site = (line: string): string =>
+    `:8080 {\n\treverse_proxy app:80 {\n\t\tlb_policy first\n\t\t${line}\n\t}\n}\n`;
+  for (const [line, word] of [
+    ['fail_duration 10s', 'fail_duration'],
+    ['dynamic a app 80', 'dynamic'],
+    ['lb_retry_match method POST', 'lb_retry_match'],
+    ['request_buffers 4KiB', 'request_buffers'],
+  ] as const) {
+    assert.equal(refusal(site(line)), `'${word}' is not supported yet, at Caddyfile:4`);
+  }
+  assert.equal(
+    refusal(':8080 {\n\treverse_proxy https://app\n}\n'),
+    "'https upstreams' is not supported yet, at Caddyfile:2",
+  );
+  assert.equal(
+    refusal(':8080 {\n\treverse_proxy {vars.x}\n}\n'),
+    "'placeholders in upstreams' is not supported yet, at Caddyfile:2",
+  );
+});
+
+test('a value out of range is refused at the line that has it', () => {
+  const text = ':8080 {\n\treverse_proxy app:80 {\n\t\thealth_uri /\n\t\thealth_interval 1ms\n\t}\n}\n';
+  assert.match(
+    refusal(text),
+    /active\.interval: expected a duration from 10ms to 1d .*, found 1000000, at Caddyfile:4$/,
+  );
+});

@@ -1,0 +1,211 @@
+/** `Upstreams` with time, names and probes under a test's control. */
+import type { PoolRows, ServerPlan } from '../../src/shared/plan/types.ts';
+import { seededRandom } from '../../src/shared/random.ts';
+import { MEMBER_STATE } from '../../src/shared/state-table/layout.ts';
+import { joinHostPort, splitHostPort } from '../../src/shared/net/address.ts';
+import { StateTable, type TableChunk } from '../../src/shared/state-table/table.ts';
+import type { CheckSpec, CompiledConfig, PoolSpec } from '../../src/control-plane/compile/compiled.ts';
+import type { ProbeResult } from '../../src/control-plane/health/probe.ts';
+import type { ReasonWord } from '../../src/control-plane/health/reasons.ts';
+import type { LookupAnswer } from '../../src/control-plane/names/lookup.ts';
+import type { ControlEvent } from '../../src/control-plane/types.ts';
+import { Upstreams } from '../../src/control-plane/upstreams/upstreams.ts';
+import { FakeClock, settle } from './fake-clock.ts';
+
+/** A probe that waits for the test to say how it went. */
+interface Probing {
+  readonly key: string;
+  readonly end: (result: ProbeResult) => void;
+}
+
+const RESULT: ProbeResult = {
+  outcome: 'neutral', reason: '', detail: 'as the test said', roundTripMs: 1, localAddress: '', status: 0, body: '',
+};
+
+export class UpstreamsWorld {
+  readonly clock: FakeClock = new FakeClock();
+  readonly table: StateTable = new StateTable();
+  readonly chunks: TableChunk[] = [];
+  readonly events: ControlEvent[] = [];
+  readonly forgotten: number[] = [];
+  readonly cut: number[] = [];
+  /** `pool/member: host host…` of each change told to workers. */
+  readonly moved: string[] = [];
+  /** Name → what a resolver says; absent = the question never ends. */
+  readonly names: Map<string, readonly string[] | 'SERVFAIL'> = new Map();
+  readonly upstreams: Upstreams;
+  /** Probes begun so far. */
+  started = 0;
+  readonly #probing: Set<Probing> = new Set();
+
+  constructor() {
+    this.upstreams = new Upstreams({
+      table: this.table,
+      clock: this.clock,
+      random: seededRandom(11),
+      onChunk: (chunk) => void this.chunks.push(chunk),
+      onEndpoints: (pool, member, rows) =>
+        void this.moved.push(`${pool}/${member}: ${rows.endpoints.map(({ host }) => host).join(' ')}`),
+      onForget: (slots) => void this.forgotten.push(...slots),
+      onCut: (slots) => void this.cut.push(...slots),
+      onEvent: (event) => void this.events.push(event),
+      lookup: (host) => this.#lookup(host),
+      probe: {
+        run: (target, options, { signal }) => {
+          this.started += 1;
+          return new Promise((resolve) => {
+            const probing: Probing = {
+              key: joinHostPort(target.host, target.port) + options.uri,
+              end: (result) => {
+                this.#probing.delete(probing);
+                resolve(result);
+              },
+            };
+            this.#probing.add(probing);
+            signal.addEventListener('abort', () => probing.end(RESULT));
+          });
+        },
+      },
+    });
+  }
+
+  /** Prepares the generation and puts it in force. */
+  async load(generation: number, compiled: CompiledConfig): Promise<void> {
+    let prepared = false;
+    const preparing = this.upstreams.prepare(generation, compiled).finally(() => (prepared = true));
+    await settle();
+    while (!prepared) await this.clock.advance(100);
+    await preparing;
+    this.upstreams.activate(generation);
+  }
+
+  rows(pool: string): PoolRows {
+    return this.upstreams.currentRows(pool);
+  }
+
+  states(pool: string): readonly number[] {
+    return this.rows(pool).members.map(({ member }) => this.table.members.load(member, MEMBER_STATE));
+  }
+
+  /** `ip:port/uri` of every probe under way. */
+  probing(): readonly string[] {
+    return [...this.#probing].map(({ key }) => key);
+  }
+
+  pass(address: string, uri: string = '/'): Promise<void> {
+    return this.#end(address + uri, { ...RESULT, outcome: 'pass', status: 200 });
+  }
+
+  fail(address: string, reason: ReasonWord, uri: string = '/'): Promise<void> {
+    return this.#end(address + uri, { ...RESULT, outcome: 'fail', reason });
+  }
+
+  /** Waits for the next probe of the address and ends it. */
+  async #end(key: string, result: ProbeResult): Promise<void> {
+    for (let turns = 0; turns < 1000; turns += 1) {
+      const probing = [...this.#probing].find((one) => one.key === key);
+      if (probing !== undefined) {
+        probing.end(result);
+        return settle();
+      }
+      await this.clock.advance(100);
+    }
+    throw new Error(`nobody probes ${key}; under way: ${this.probing().join(', ')}`);
+  }
+
+  #lookup(host: string): Promise<LookupAnswer> {
+    const said = this.names.get(host);
+    if (said === undefined) return new Promise(() => {});
+    const failed = said === 'SERVFAIL';
+    return Promise.resolve(
+      failed
+        ? { ipv4: null, ipv6: null, ttlMs: null, error: said }
+        : { ipv4: said, ipv6: [], ttlMs: null, error: '' },
+    );
+  }
+}
+
+/** A check whose hash covers what is given. */
+export function checkSpec(given: Partial<CheckSpec> = {}): CheckSpec {
+  return {
+    hash: JSON.stringify(given),
+    probe: 'http',
+    uri: '/',
+    method: 'GET',
+    body: '',
+    headers: [],
+    address: null,
+    port: null,
+    expectStatus: 0,
+    expectBody: '',
+    maxBytes: 0,
+    followRedirects: false,
+    intervalMs: 1000,
+    timeoutMs: 500,
+    rise: 1,
+    fall: 1,
+    initial: null,
+    ...given,
+  };
+}
+
+export function poolSpec(hash: string, upstreams: readonly string[], given: Partial<PoolSpec> = {}): PoolSpec {
+  return {
+    hash,
+    section: {
+      kind: 'pool',
+      hash,
+      policy: { policy: 'first' },
+      members: upstreams.map((upstream) => ({ upstream, identity: upstream })),
+      retry: { retries: null, tryDurationMs: null, tryIntervalMs: 250 },
+      transport: {
+        dialTimeoutMs: 3000,
+        responseHeaderTimeoutMs: 0,
+        keepAliveIdleMs: 120_000,
+        maxIdlePerEndpoint: 32,
+        maxResponseHeaderBytes: 65_536,
+      },
+    },
+    members: upstreams.map((upstream) => {
+      const { host, port } = splitHostPort(upstream)!;
+      return { upstream, identity: upstream, host, port: port ?? 80 };
+    }),
+    check: null,
+    bestEffort: false,
+    resolvers: [],
+    ...given,
+  };
+}
+
+export function config(...pools: readonly PoolSpec[]): CompiledConfig {
+  return {
+    servers: [],
+    sections: new Map(),
+    pools,
+    listeners: [],
+    admin: { enabled: false, host: '', port: 0, origins: [], enforceOrigin: false },
+    gracePeriodMs: 30_000,
+    debug: false,
+    accessOutput: 'discard',
+  };
+}
+
+export function serverPlan(name: string): Omit<ServerPlan, 'row'> {
+  return {
+    name,
+    listeners: [],
+    sites: [],
+    options: {
+      trustedProxies: [],
+      clientIpHeaders: [],
+      readHeaderTimeoutMs: 0,
+      idleTimeoutMs: 0,
+      readBodyIdleTimeoutMs: 0,
+      writeIdleTimeoutMs: 0,
+      readBodyTimeoutMs: 0,
+      writeTimeoutMs: 0,
+      maxHeaderBytes: 0,
+      accessLog: null,
+    },
+  };
+}
