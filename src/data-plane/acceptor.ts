@@ -7,7 +7,7 @@ import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { systemClock } from '../shared/clock.ts';
 import type { AcceptorControl, AcceptorInit, AcceptorReply } from '../shared/messages.ts';
 import { transferable } from '../shared/net/transfer.ts';
-import { LANE_CONNECTIONS, LANE_HANDED, LANE_TAKEN } from '../shared/state-table/layout.ts';
+import { LANE_CLOSED, LANE_CONNECTIONS, LANE_HANDED, LANE_TAKEN } from '../shared/state-table/layout.ts';
 import { StateTable } from '../shared/state-table/table.ts';
 import { AcceptErrors } from './accept-errors.ts';
 
@@ -96,14 +96,22 @@ class Acceptor {
     this.#reply({ type: 'left', lane });
   }
 
+  /** Announces the socket before it looks whether the worker is still open: see `returnHanded` of the worker. */
   #dispatch(accepted: Waiting): void {
     const lane = this.#choose();
-    if (lane === -1) return this.#wait(accepted);
+    const port = this.#workers.get(lane);
+    if (port === undefined) return this.#wait(accepted);
+    this.#table.lanes.add(lane, LANE_HANDED, 1);
+    if (this.#table.lanes.load(lane, LANE_CLOSED) === 1) {
+      this.#table.lanes.add(lane, LANE_HANDED, -1);
+      this.#workers.delete(lane);
+      return this.#dispatch(accepted);
+    }
     try {
-      this.#workers.get(lane)?.postMessage(accepted, [transferable(accepted.socket)]);
-      this.#table.lanes.add(lane, LANE_HANDED, 1);
+      port.postMessage(accepted, [transferable(accepted.socket)]);
     } catch {
       // A socket whose handle has gone in the meantime cannot be transferred; its client has gone too.
+      this.#table.lanes.add(lane, LANE_HANDED, -1);
       accepted.socket.destroy();
     }
   }

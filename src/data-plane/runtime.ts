@@ -18,6 +18,7 @@ import { AccessLog } from './access-log.ts';
 import { Head } from './http1/head.ts';
 import { ServerConnection } from './http1/server-connection.ts';
 import { Endpoints } from './pool/endpoints.ts';
+import type { ProcessFacts } from './route/placeholder/placeholder.ts';
 import { Sections } from './sections.ts';
 import { HttpServer, type Generation } from './server.ts';
 import { TimerWheel } from './wheel.ts';
@@ -46,6 +47,7 @@ export class Runtime implements WorkerRuntime, World {
   readonly accessLog: AccessLog;
   draining = false;
   readonly #deps: RuntimeDeps;
+  readonly #processFacts: ProcessFacts;
   readonly #sections: Sections;
   readonly #connections = new Set<ServerConnection>();
   readonly #heads: Head[] = [];
@@ -54,8 +56,9 @@ export class Runtime implements WorkerRuntime, World {
   #force: Staged | null = null;
   #onEmpty: (() => void) | null = null;
 
-  constructor(deps: RuntimeDeps) {
+  constructor(deps: RuntimeDeps, processFacts: ProcessFacts) {
     this.#deps = deps;
+    this.#processFacts = processFacts;
     this.clock = deps.clock;
     this.random = deps.random;
     this.table = deps.table;
@@ -87,6 +90,7 @@ export class Runtime implements WorkerRuntime, World {
           plan,
           (hash) => this.#sections.site(hash),
           (hash) => this.#sections.pool(hash),
+          this.#processFacts,
         ),
     );
     const serverOf = new Map<string, HttpServer>();

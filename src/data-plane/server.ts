@@ -4,6 +4,7 @@ import { compilePrefixes, type PrefixSet } from '../shared/net/cidr.ts';
 import { compileClientIpHeaders, type ClientIpList } from './client-ip/header.ts';
 import { DEFAULT_HEAD_LIMITS, type HeadLimits } from './http1/limits.ts';
 import type { Pool } from './pool/pool.ts';
+import type { ProcessFacts } from './route/placeholder/placeholder.ts';
 import { compileSites, type CompiledRouter } from './route/compile.ts';
 
 /** Everything the running exchanges of one config need. Exchanges and tunnels keep theirs alive. */
@@ -30,6 +31,7 @@ export class HttpServer {
     plan: ServerPlan,
     siteOf: (hash: SectionHash) => SiteSection,
     poolOf: (hash: SectionHash) => Pool,
+    facts: ProcessFacts,
   ) {
     const { options } = plan;
     this.name = plan.name;
@@ -38,7 +40,7 @@ export class HttpServer {
     this.limits = { ...DEFAULT_HEAD_LIMITS, maxBytes: options.maxHeaderBytes };
     this.trusted = options.trustedProxies.length === 0 ? null : compilePrefixes(options.trustedProxies);
     this.clientIpList = compileClientIpHeaders(options.clientIpHeaders);
-    this.router = compileSites(plan.sites.map(siteOf), poolOf);
+    this.router = compileSites(plan.sites.map(siteOf), poolOf, facts);
     this.#skipHosts = new Set(options.accessLog?.skipHosts);
     const hosts = options.accessLog?.hosts ?? null;
     this.#logHosts = hosts === null ? null : new Set(hosts);

@@ -10,12 +10,14 @@ import type { AcceptedMessage, ControlMessage, WorkerInit, WorkerMessage } from 
 import { transferable } from '../shared/net/transfer.ts';
 import type { MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
 import { systemRandom, type Random } from '../shared/random.ts';
-import { LANE_HEARTBEAT, LANE_TAKEN } from '../shared/state-table/layout.ts';
+import { LANE_CLOSED, LANE_HANDED, LANE_HEARTBEAT, LANE_TAKEN } from '../shared/state-table/layout.ts';
 import { StateTable } from '../shared/state-table/table.ts';
 import { AcceptErrors } from './accept-errors.ts';
 
 /** How often the heartbeat word is bumped. The control plane waits many of these before it acts. */
 const HEARTBEAT_MS = 200;
+/** A socket the acceptor has announced arrives within this time, or the acceptor is gone. */
+const MAX_ARRIVAL_MS = 50;
 /** Exit code of a thread that ended by its last act. */
 const LAST_ACT_EXIT_CODE = 70;
 
@@ -190,8 +192,10 @@ class WorkerThread {
    */
   #end(): void {
     try {
+      this.#table.lanes.store(this.#init.lane, LANE_CLOSED, 1);
       for (const key of [...this.#servers.keys()]) this.#giveBack(key);
-      for (const port of this.#acceptors) this.#returnWaiting(port);
+      this.#returnHanded();
+      this.#returnPosted();
     } finally {
       try {
         this.#runtime.resetAll();
@@ -201,10 +205,40 @@ class WorkerThread {
     }
   }
 
+  /**
+   * Sends back what the acceptor handed over. It adds to LANE_HANDED first and looks at LANE_CLOSED
+   * then, this thread the other way round: so every socket is either kept there or waited for here.
+   */
+  #returnHanded(): void {
+    const { lane } = this.#init;
+    const until = systemClock.now() + MAX_ARRIVAL_MS;
+    const sleeper = new Int32Array(new SharedArrayBuffer(4));
+    while (this.#table.lanes.load(lane, LANE_TAKEN) < this.#table.lanes.load(lane, LANE_HANDED)) {
+      for (const port of this.#acceptors) this.#returnWaiting(port);
+      if (systemClock.now() > until) return;
+      Atomics.wait(sleeper, 0, 0, 1);
+    }
+  }
+
   #returnWaiting(port: MessagePort): void {
     for (let next = receiveMessageOnPort(port); next !== undefined; next = receiveMessageOnPort(port)) {
       const { key, socket } = next.message as AcceptedMessage;
+      this.#table.lanes.add(this.#init.lane, LANE_TAKEN, 1);
       this.#post({ type: 'orphan', key, socket }, [transferable(socket)]);
+    }
+  }
+
+  /** Sends back servers and sockets that the control plane posted and this thread has not seen yet. */
+  #returnPosted(): void {
+    for (let next = receiveMessageOnPort(this.#parent); next !== undefined; next = receiveMessageOnPort(this.#parent)) {
+      const message = next.message as ControlMessage;
+      if (message.type === 'listen') {
+        this.#servers.set(message.key, message.server);
+        this.#giveBack(message.key);
+      } else if (message.type === 'accepted') {
+        const { key, socket } = message;
+        this.#post({ type: 'orphan', key, socket }, [transferable(socket)]);
+      }
     }
   }
 

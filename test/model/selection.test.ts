@@ -40,7 +40,41 @@ const sizes = fc.integer({ min: 1, max: 12 });
 const mappings = fc.constantFrom('modulo', 'rendezvous');
 const downSets = fc.array(fc.nat(11), { maxLength: 11 });
 
+/** The rule as it is written, in big integers and with a list: slow, and nothing shared with the real one. */
+function homeByTheBook(client: IpAddress, size: number, isEligible: (position: number) => boolean): number {
+  const word = 2n ** 32n;
+  let hash = 2166136261n;
+  for (const byte of client.bytes) hash = ((hash ^ BigInt(byte)) * 16777619n) % word;
+  const places = Array.from({ length: size }, (_, position) => position);
+  const home = Number(hash % BigInt(size));
+  if (isEligible(home)) return home;
+  const others = places.filter((position) => position !== home);
+  const second = others[Number((hash / BigInt(size)) % BigInt(others.length))]!;
+  if (isEligible(second)) return second;
+  for (let step = 2n; ; step += 1n) {
+    let mixed = (hash + step * 0x9e3779b9n) % word;
+    mixed = ((mixed ^ (mixed >> 16n)) * 0x85ebca6bn) % word;
+    mixed = ((mixed ^ (mixed >> 13n)) * 0xc2b2ae35n) % word;
+    const place = Number((mixed ^ (mixed >> 16n)) % BigInt(size));
+    if (isEligible(place)) return place;
+  }
+}
+
 describe('ip_hash', () => {
+  test('goes home, to the second home, then to later ones exactly as the rule says', () => {
+    fc.assert(
+      fc.property(sizes, downSets, fc.nat(), (size, down, seed) => {
+        const pool = makePool(size);
+        for (const position of down) pool.states[position % size] = MEMBER_DOWN;
+        fc.pre(pool.states.includes(MEMBER_ELIGIBLE));
+        const clients = makeClients(20, seed);
+        const isEligible = (position: number) => pool.states[position] === MEMBER_ELIGIBLE;
+        const expected = clients.map((client) => homeByTheBook(client, size, isEligible));
+        assert.deepEqual(place(ipHash(size), pool, clients), expected);
+      }),
+    );
+  });
+
   test('a server that goes moves its own clients and nobody else, however many are down already', () => {
     fc.assert(
       fc.property(sizes, mappings, downSets, fc.nat(11), fc.nat(), (size, mapping, down, next, seed) => {

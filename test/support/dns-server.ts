@@ -30,11 +30,7 @@ export async function startDnsServer(
   return { address: `127.0.0.1:${socket.address().port}`, close: () => socket.close() };
 }
 
-function answer(
-  query: Buffer,
-  records: Readonly<Record<string, readonly DnsRecord[]>>,
-  failure: number,
-): Buffer {
+function answer(query: Buffer, records: Readonly<Record<string, readonly DnsRecord[]>>, failure: number): Buffer {
   const labels: string[] = [];
   let at = 12;
   for (let length = query[at]!; length > 0; length = query[at]!) {
@@ -54,7 +50,8 @@ function answer(
 }
 
 function resourceRecord(record: DnsRecord): Buffer {
-  const data = record.type === 'A' ? Buffer.from(record.address.split('.').map(Number)) : Buffer.from(record.address, 'hex');
+  const data =
+    record.type === 'A' ? Buffer.from(record.address.split('.').map(Number)) : Buffer.from(record.address, 'hex');
   const head = Buffer.alloc(12);
   // A pointer to the name in the question.
   head.writeUInt16BE(0xc00c, 0);

@@ -54,7 +54,8 @@ export class FakeClock implements Clock {
     let first: Waiting | null = null;
     for (const waiting of this.#waiting) {
       if (waiting.at > until) continue;
-      if (first === null || waiting.at < first.at || (waiting.at === first.at && waiting.order < first.order)) first = waiting;
+      if (first === null || waiting.at < first.at || (waiting.at === first.at && waiting.order < first.order))
+        first = waiting;
     }
     return first;
   }

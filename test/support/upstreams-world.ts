@@ -19,7 +19,13 @@ interface Probing {
 }
 
 const RESULT: ProbeResult = {
-  outcome: 'neutral', reason: '', detail: 'as the test said', roundTripMs: 1, localAddress: '', status: 0, body: '',
+  outcome: 'neutral',
+  reason: '',
+  detail: 'as the test said',
+  roundTripMs: 1,
+  localAddress: '',
+  status: 0,
+  body: '',
 };
 
 export class UpstreamsWorld {
@@ -71,10 +77,10 @@ export class UpstreamsWorld {
 
   /** Prepares the generation and puts it in force. */
   async load(generation: number, compiled: CompiledConfig): Promise<void> {
-    let prepared = false;
-    const preparing = this.upstreams.prepare(generation, compiled).finally(() => (prepared = true));
+    const progress = { done: false };
+    const preparing = this.upstreams.prepare(generation, compiled).finally(() => (progress.done = true));
     await settle();
-    while (!prepared) await this.clock.advance(100);
+    while (!progress.done) await this.clock.advance(100);
     await preparing;
     this.upstreams.activate(generation);
   }
@@ -118,9 +124,7 @@ export class UpstreamsWorld {
     if (said === undefined) return new Promise(() => {});
     const failed = said === 'SERVFAIL';
     return Promise.resolve(
-      failed
-        ? { ipv4: null, ipv6: null, ttlMs: null, error: said }
-        : { ipv4: said, ipv6: [], ttlMs: null, error: '' },
+      failed ? { ipv4: null, ipv6: null, ttlMs: null, error: said } : { ipv4: said, ipv6: [], ttlMs: null, error: '' },
     );
   }
 }

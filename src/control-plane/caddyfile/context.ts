@@ -25,6 +25,15 @@ export class Origins {
     for (const [key, position] of this.#fields.get(from) ?? []) this.#setField(to, key, position);
   }
 
+  /** A shallow copy that was written where the original was. */
+  copy(object: JsonObject): JsonObject {
+    const copy = { ...object };
+    const position = this.#objects.get(object);
+    if (position !== undefined) this.#objects.set(copy, position);
+    this.adoptFields(object, copy);
+    return copy;
+  }
+
   of(object: object): ConfigPosition | undefined {
     return this.#objects.get(object);
   }

@@ -3,13 +3,26 @@
  * not run is refused here, with its position, before any worker hears of it.
  */
 import { ConfigError } from '../../shared/config-error.ts';
-import type { HandlerPlan, MatcherSetPlan, RoutePlan } from '../../shared/plan/types.ts';
+import type { HandlerPlan, HeaderOpsPlan, MatcherSetPlan, RoutePlan } from '../../shared/plan/types.ts';
 import { compileSites } from '../../data-plane/route/compile.ts';
+import { ignoredFields } from '../../data-plane/route/header-ops.ts';
 import type { Compilation } from './compilation.ts';
 
 /** `path` is the JSON path of the handler. */
 export function checkHandler(run: Compilation, path: string, plan: HandlerPlan): void {
   checkRoute(run, path, { match: [], handle: [plan], group: '', terminal: false });
+  for (const [directive, ops] of headerOpsOf(plan)) {
+    for (const name of ignoredFields(ops)) {
+      run.warn(path, directive, `operations on ${name} have no effect: it belongs to one connection and the proxy writes it itself`);
+    }
+  }
+}
+
+function headerOpsOf(plan: HandlerPlan): (readonly [directive: string, ops: HeaderOpsPlan])[] {
+  const found: (readonly [string, HeaderOpsPlan | null])[] = [];
+  if (plan.handler === 'reverse_proxy') found.push(['header_up', plan.headersUp], ['header_down', plan.headersDown]);
+  if (plan.handler === 'headers') found.push(['request_header', plan.request], ['header', plan.response]);
+  return found.flatMap(([directive, ops]) => (ops === null ? [] : [[directive, ops] as const]));
 }
 
 /** `path` is the JSON path of the matcher sets. */

@@ -55,6 +55,11 @@ test('an even number of upstreams under ip_hash modulo is told, with the remedie
   assertWarned(warn(['a:1', 'b:1'], { policy: 'ip_hash', seed: 0 }));
 });
 
+test('a header operation on a field of the connection is told, because it has no effect', () => {
+  const rest = { ...checked, headers: { request: { set: { Connection: ['close'] } } } };
+  assertWarned(warn(THREE, { policy: 'random' }, rest), /operations on Connection have no effect/);
+});
+
 test('affinity over one upstream is told', () => {
   assertWarned(warn(['a:1'], { policy: 'ip_hash' }, {}), /one upstream to choose from/);
 });

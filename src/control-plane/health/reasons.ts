@@ -26,8 +26,10 @@ export type ReasonWord =
 export const REASONS: readonly ReasonText[] = Object.freeze([
   {
     word: 'CONNECT_TIMEOUT',
-    cause: 'The server did not answer the connection attempt in time: host down, packets dropped by a firewall, or its accept queue is full.',
-    remedy: 'Check that the host is up and that the network between lets this port through; raise health_timeout if it is only slow.',
+    cause:
+      'The server did not answer the connection attempt in time: host down, packets dropped by a firewall, or its accept queue is full.',
+    remedy:
+      'Check that the host is up and that the network between lets this port through; raise health_timeout if it is only slow.',
   },
   {
     word: 'CONNECT_FAILED',
@@ -36,12 +38,14 @@ export const REASONS: readonly ReasonText[] = Object.freeze([
   },
   {
     word: 'RECV_RESPONSE_TIMEOUT',
-    cause: 'The server accepted the connection but did not send its whole response in time: hung, overloaded, or the check page is slow.',
+    cause:
+      'The server accepted the connection but did not send its whole response in time: hung, overloaded, or the check page is slow.',
     remedy: 'Look at the load and logs of the server; point health_uri at a cheaper page or raise health_timeout.',
   },
   {
     word: 'CONNECT_INTERRUPT',
-    cause: 'The server closed or reset the connection before its response was complete: it crashed, restarts, or expects another protocol.',
+    cause:
+      'The server closed or reset the connection before its response was complete: it crashed, restarts, or expects another protocol.',
     remedy: 'Look for crashes in the logs of the server, and check that this port speaks plain HTTP.',
   },
   {
@@ -71,7 +75,8 @@ export const REASONS: readonly ReasonText[] = Object.freeze([
   },
   {
     word: 'LOCAL_TROUBLE',
-    cause: 'This machine could not carry out the check (no file descriptors, ports or memory, or the process was held up), which says nothing about the server.',
+    cause:
+      'This machine could not carry out the check (no file descriptors, ports or memory, or the process was held up), which says nothing about the server.',
     remedy: 'Raise the limits of this machine (open files, local port range) or give it more CPU.',
   },
 ] as const);

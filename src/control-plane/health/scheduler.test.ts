@@ -6,7 +6,13 @@ import type { ProbeResult } from './probe.ts';
 import { ProbeScheduler, type ProbeJob } from './scheduler.ts';
 
 const PASS: ProbeResult = {
-  outcome: 'pass', reason: '', detail: '', roundTripMs: 0, localAddress: '', status: 200, body: '',
+  outcome: 'pass',
+  reason: '',
+  detail: '',
+  roundTripMs: 0,
+  localAddress: '',
+  status: 200,
+  body: '',
 };
 
 interface TestJob extends ProbeJob {

@@ -24,5 +24,8 @@ function sorted(addresses: readonly string[], key: (text: string) => string): st
 
 /** `10.0.0.9` sorts before `10.0.0.10`. */
 function ipv4Key(text: string): string {
-  return text.split('.').map((part) => part.padStart(3, '0')).join('.');
+  return text
+    .split('.')
+    .map((part) => part.padStart(3, '0'))
+    .join('.');
 }

@@ -5,7 +5,9 @@ import { lookupName } from './lookup.ts';
 
 test('the system resolver knows localhost and tells no TTL', async () => {
   const answer = await lookupName('localhost', []);
-  assert.ok([...(answer.ipv4 ?? []), ...(answer.ipv6 ?? [])].some((address) => address === '127.0.0.1' || address === '::1'));
+  assert.ok(
+    [...(answer.ipv4 ?? []), ...(answer.ipv6 ?? [])].some((address) => address === '127.0.0.1' || address === '::1'),
+  );
   assert.equal(answer.ttlMs, null);
 });
 

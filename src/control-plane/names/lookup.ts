@@ -26,7 +26,8 @@ export const lookupName: Lookup = (host, resolvers) =>
 async function askSystem(host: string): Promise<LookupAnswer> {
   try {
     const found: LookupAddress[] = await dns.lookup(host, { all: true });
-    const of = (family: number): string[] => found.filter((entry) => entry.family === family).map((entry) => entry.address);
+    const of = (family: number): string[] =>
+      found.filter((entry) => entry.family === family).map((entry) => entry.address);
     return { ipv4: of(4), ipv6: of(6), ttlMs: null, error: '' };
   } catch (error) {
     return { ipv4: null, ipv6: null, ttlMs: null, error: codeOf(error) };

@@ -116,7 +116,10 @@ export class AdminStates {
     if (deadline === 0) return;
     if (left <= 0) return this.#onDeadline(key);
     // The wall clock decides, and may be set meanwhile: after the wait it is asked again.
-    this.#timers.set(key, this.#clock.after(Math.min(left, LONGEST_WAIT_MS), () => this.#watch(key)));
+    this.#timers.set(
+      key,
+      this.#clock.after(Math.min(left, LONGEST_WAIT_MS), () => this.#watch(key)),
+    );
   }
 }
 

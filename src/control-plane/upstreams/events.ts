@@ -38,7 +38,11 @@ export function verdictChanged({ subject, record }: RunningCheck, { from, to, re
 export function bestEffortChanged(pool: Pool): Happening {
   const fields = { pool: shortHash(pool.spec.hash), members: pool.members.length };
   if (pool.mode === 'best-effort') {
-    return { type: 'best-effort-entered', message: `all members of pool ${fields.pool} are down: all are tried`, fields };
+    return {
+      type: 'best-effort-entered',
+      message: `all members of pool ${fields.pool} are down: all are tried`,
+      fields,
+    };
   }
   return { type: 'best-effort-left', message: `pool ${fields.pool} no longer tries members that are down`, fields };
 }

@@ -67,20 +67,24 @@ test('real servers: one dies, is told down, comes back, is told up', { timeout: 
   }
 });
 
-test('a server that hangs from the start is used until its first result and down after it', { timeout: 60_000 }, async () => {
-  const { upstreams, until } = start();
-  const hung = await listen(0, () => {});
-  const alive = setInterval(() => {}, 1000);
-  const { port } = hung.address() as AddressInfo;
-  const check = checkSpec({ intervalMs: 100, timeoutMs: 300 });
-  await upstreams.prepare(1, config(poolSpec('p', [`127.0.0.1:${port}`], { check })));
-  upstreams.activate(1);
-  assert.equal(upstreams.status()[0]!.state, 'up');
-  const down = await until('server-down');
-  assert.equal(down.fields['reason'], 'RECV_RESPONSE_TIMEOUT');
-  assert.equal(upstreams.status()[0]!.state, 'down');
-  upstreams.stop();
-  clearInterval(alive);
-  hung.closeAllConnections();
-  hung.close();
-});
+test(
+  'a server that hangs from the start is used until its first result and down after it',
+  { timeout: 60_000 },
+  async () => {
+    const { upstreams, until } = start();
+    const hung = await listen(0, () => {});
+    const alive = setInterval(() => {}, 1000);
+    const { port } = hung.address() as AddressInfo;
+    const check = checkSpec({ intervalMs: 100, timeoutMs: 300 });
+    await upstreams.prepare(1, config(poolSpec('p', [`127.0.0.1:${port}`], { check })));
+    upstreams.activate(1);
+    assert.equal(upstreams.status()[0]!.state, 'up');
+    const down = await until('server-down');
+    assert.equal(down.fields['reason'], 'RECV_RESPONSE_TIMEOUT');
+    assert.equal(upstreams.status()[0]!.state, 'down');
+    upstreams.stop();
+    clearInterval(alive);
+    hung.closeAllConnections();
+    hung.close();
+  },
+);

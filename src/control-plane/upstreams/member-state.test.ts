@@ -8,7 +8,14 @@ import {
   MEMBER_INITIAL,
   MEMBER_MAINT,
 } from '../../shared/state-table/layout.ts';
-import { countStandings, memberState, poolMode, standingOf, type EndpointFacts, type Standing } from './member-state.ts';
+import {
+  countStandings,
+  memberState,
+  poolMode,
+  standingOf,
+  type EndpointFacts,
+  type Standing,
+} from './member-state.ts';
 
 const ready = (verdict: EndpointFacts['verdict']): EndpointFacts => ({ verdict, admin: 'ready' });
 
@@ -48,7 +55,13 @@ test('unproven members get work only while no other is eligible', () => {
 
 test('best effort tries all that are down, but none that is drained, in maintenance or nowhere', () => {
   const standings: Standing[] = ['down', 'drain', 'maint', 'out', 'down'];
-  assert.deepEqual(states(standings, true), [MEMBER_ELIGIBLE, MEMBER_DRAIN, MEMBER_MAINT, MEMBER_DOWN, MEMBER_ELIGIBLE]);
+  assert.deepEqual(states(standings, true), [
+    MEMBER_ELIGIBLE,
+    MEMBER_DRAIN,
+    MEMBER_MAINT,
+    MEMBER_DOWN,
+    MEMBER_ELIGIBLE,
+  ]);
   assert.deepEqual(states(standings, false), [MEMBER_DOWN, MEMBER_DRAIN, MEMBER_MAINT, MEMBER_DOWN, MEMBER_DOWN]);
   assert.deepEqual(states(['down', 'eligible'], true), [MEMBER_DOWN, MEMBER_ELIGIBLE]);
 });

@@ -77,7 +77,10 @@ test('a failed lookup keeps the last good answer and is told once', async () => 
   await world.clock.advance(120_000);
   assert.deepEqual(hosts(world, 'p'), ['10.0.0.1']);
   assert.deepEqual(world.states('p'), [MEMBER_ELIGIBLE]);
-  assert.deepEqual(world.events.map((event) => event.type), ['name-failed']);
+  assert.deepEqual(
+    world.events.map((event) => event.type),
+    ['name-failed'],
+  );
   world.upstreams.stop();
 });
 
@@ -91,7 +94,10 @@ test('an unresolvable name does not hold up the start: its member is down, says 
   world.names.set('app.test', ['10.0.0.1']);
   await world.clock.advance(5000);
   assert.deepEqual(world.states('p'), [MEMBER_ELIGIBLE, MEMBER_ELIGIBLE]);
-  assert.deepEqual(world.events.map((event) => event.type), ['name-failed', 'name-changed']);
+  assert.deepEqual(
+    world.events.map((event) => event.type),
+    ['name-failed', 'name-changed'],
+  );
   world.upstreams.stop();
 });
 

@@ -35,29 +35,41 @@ export interface Member {
 export class Pool {
   readonly spec: PoolSpec;
   readonly row: number;
-  readonly members: readonly Member[];
   /** Generations that name it. */
   readonly generations: Set<number> = new Set();
   readonly #table: StateTable;
-  readonly #counts: Record<Standing, number>;
+  readonly #members: Member[] = [];
+  readonly #counts: Record<Standing, number> = countStandings([]);
   #mode: PoolMode = 'normal';
 
-  constructor(table: StateTable, spec: PoolSpec, row: number, names: readonly { name: WatchedName; row: number }[]) {
+  constructor(table: StateTable, spec: PoolSpec, row: number) {
     this.#table = table;
     this.spec = spec;
     this.row = row;
-    this.members = names.map(({ name, row: memberRow }, position) => ({
+  }
+
+  /** In configured order; all of them once the pool was prepared. */
+  get members(): readonly Member[] {
+    return this.#members;
+  }
+
+  /** Adds the next member of the spec, without endpoints. */
+  join(row: number, name: WatchedName): Member {
+    const position = this.#members.length;
+    const member: Member = {
       pool: this,
       position,
-      row: memberRow,
-      spec: spec.members[position]!,
+      row,
+      spec: this.spec.members[position]!,
       name,
       endpoints: [],
       standing: 'out',
       weight: 1,
-    }));
-    this.#counts = countStandings(this.members.map((member) => member.standing));
-    for (const member of this.members) table.members.store(member.row, MEMBER_WEIGHT, member.weight);
+    };
+    this.#members.push(member);
+    this.#counts.out += 1;
+    this.#write(member);
+    return member;
   }
 
   get mode(): PoolMode {
@@ -65,7 +77,7 @@ export class Pool {
   }
 
   rows(): PoolRows {
-    return { pool: this.row, members: this.members.map(memberRows) };
+    return { pool: this.row, members: this.#members.map(memberRows) };
   }
 
   /** Takes what is new about members and writes the words that change. Returns true when one did. */
@@ -73,7 +85,7 @@ export class Pool {
     const touched = changes.filter((change) => this.#take(change.member, change.standing, change.weight));
     const mode = poolMode(this.#counts, this.spec.bestEffort);
     if (touched.length === 0 && mode === this.#mode) return false;
-    const affected = mode === this.#mode ? touched.map((change) => change.member) : this.members;
+    const affected = mode === this.#mode ? touched.map((change) => change.member) : this.#members;
     this.#mode = mode;
     this.#table.pools.store(this.row, POOL_BEST_EFFORT, mode === 'best-effort' ? 1 : 0);
     // First whom work may go to, then whom not: no pick in between finds an empty pool.
@@ -99,8 +111,9 @@ export class Pool {
   #write(member: Member): void {
     const { members } = this.#table;
     const state = this.#stateOf(member);
-    if (members.load(member.row, MEMBER_WEIGHT) !== member.weight) members.store(member.row, MEMBER_WEIGHT, member.weight);
-    if (members.load(member.row, MEMBER_STATE) !== state) members.store(member.row, MEMBER_STATE, state);
+    const { row, weight } = member;
+    if (members.load(row, MEMBER_WEIGHT) !== weight) members.store(row, MEMBER_WEIGHT, weight);
+    if (members.load(row, MEMBER_STATE) !== state) members.store(row, MEMBER_STATE, state);
   }
 }
 

@@ -1,7 +1,7 @@
 import type { SectionHash } from '../../shared/plan/types.ts';
 import type { StateTable } from '../../shared/state-table/table.ts';
 import type { PoolSpec } from '../compile/compiled.ts';
-import type { Checks, RunningCheck } from '../health/checks.ts';
+import type { Checks } from '../health/checks.ts';
 import type { VerdictState } from '../health/verdict.ts';
 import type { Names, WatchedName } from '../names/resolver.ts';
 import { standingOf } from './member-state.ts';
@@ -59,7 +59,7 @@ export class Pools {
     return this.#byName.get(name.key) ?? new Set();
   }
 
-  /** The pool of the spec, new or known, named by one generation more. New members have no endpoints yet. */
+  /** The pool of the spec, new or known, named by one generation more. `join` the members a new one lacks. */
   hold(spec: PoolSpec, generation: number): Pool {
     const pool = this.#pools.get(spec.hash) ?? this.#create(spec);
     assertSameSpec(pool.spec, spec);
@@ -67,7 +67,18 @@ export class Pools {
     return pool;
   }
 
-  /** Takes the generation's name off its pools. Those nobody names now are returned: `drop` each of their members. */
+  /** Adds the next member of the pool's spec, without endpoints yet; false when all are there. */
+  join(pool: Pool): boolean {
+    const spec = pool.spec.members[pool.members.length];
+    if (spec === undefined) return false;
+    const { registry, names } = this.#deps;
+    const member = pool.join(registry.members.take(), names.hold(spec.host, pool.spec.resolvers));
+    const named = this.#byName.get(member.name.key) ?? new Set();
+    this.#byName.set(member.name.key, named.add(member));
+    return true;
+  }
+
+  /** Takes the generation's name off its pools; returns those nobody names now: `drop` each of their members. */
   release(generation: number): Pool[] {
     const named = [...this.of(generation)];
     for (const pool of named) pool.generations.delete(generation);
@@ -115,7 +126,8 @@ export class Pools {
     const before = pool.mode;
     const changes = [...members].map((member) => {
       const weight = this.#deps.weightOf(member);
-      return { member, weight, standing: standingOf(member.endpoints.map((endpoint) => this.#factsOf(endpoint)), weight) };
+      const facts = member.endpoints.map((endpoint) => this.#factsOf(endpoint));
+      return { member, weight, standing: standingOf(facts, weight) };
     });
     pool.update(changes);
     if ((before === 'best-effort') !== (pool.mode === 'best-effort')) this.#deps.onBestEffort(pool);
@@ -131,16 +143,7 @@ export class Pools {
   }
 
   #create(spec: PoolSpec): Pool {
-    const { registry, names, table } = this.#deps;
-    const parts = spec.members.map((member) => ({
-      name: names.hold(member.host, spec.resolvers),
-      row: registry.members.take(),
-    }));
-    const pool = new Pool(table, spec, registry.pools.take(), parts);
-    for (const member of pool.members) {
-      const known = this.#byName.get(member.name.key) ?? new Set();
-      this.#byName.set(member.name.key, known.add(member));
-    }
+    const pool = new Pool(this.#deps.table, spec, this.#deps.registry.pools.take());
     this.#pools.set(spec.hash, pool);
     return pool;
   }
@@ -149,8 +152,7 @@ export class Pools {
     const { spec } = member.pool;
     if (spec.check === null) return { slot, check: null };
     const subject = { slot: slot.row, target: slot, member: member.spec, spec: spec.check };
-    const check: RunningCheck = this.#deps.checks.hold(subject, () => this.#deps.begin(slot, spec));
-    return { slot, check };
+    return { slot, check: this.#deps.checks.hold(subject, () => this.#deps.begin(slot, spec)) };
   }
 
   #releaseEndpoint({ slot, check }: Endpoint): void {
@@ -172,7 +174,8 @@ export class Pools {
 
 /** Rows belong to a hash, so all that decides about them must be part of it. */
 function assertSameSpec(held: PoolSpec, spec: PoolSpec): void {
-  const facets = (pool: PoolSpec): string => JSON.stringify([pool.check?.hash ?? null, pool.bestEffort, pool.resolvers]);
+  const facets = (pool: PoolSpec): string =>
+    JSON.stringify([pool.check?.hash ?? null, pool.bestEffort, pool.resolvers]);
   if (facets(held) === facets(spec)) return;
-  throw new Error(`pool ${spec.hash}: its hash does not cover its check, best effort and resolvers; this is a fault of Holdfast`);
+  throw new Error(`pool ${spec.hash} has two definitions under one hash; this is a fault of Holdfast`);
 }

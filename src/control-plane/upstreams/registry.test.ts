@@ -19,7 +19,8 @@ function start() {
   return { clock, table, chunks, forgotten, registry };
 }
 
-const named = (chunks: readonly TableChunk[]): string[] => chunks.map(({ kind, lane, index }) => `${kind} ${lane} ${index}`);
+const named = (chunks: readonly TableChunk[]): string[] =>
+  chunks.map(({ kind, lane, index }) => `${kind} ${lane} ${index}`);
 
 test('a slot row exists in the base lane and in every lane that was added, before it is handed out', () => {
   const { table, chunks, registry } = start();

@@ -31,7 +31,12 @@ export class Registry {
     this.#table = table;
     this.#onChunk = deps.onChunk;
     const plain = (kind: RowKind, rows: Rows): RowAllocator =>
-      new RowAllocator({ clock, grow: (row) => this.#grow(kind, row), idle: () => true, clear: (row) => rows.clear(row) });
+      new RowAllocator({
+        clock,
+        grow: (row) => this.#grow(kind, row),
+        idle: () => true,
+        clear: (row) => rows.clear(row),
+      });
     this.checks = plain('check', table.checks);
     this.members = plain('member', table.members);
     this.pools = plain('pool', table.pools);

@@ -103,7 +103,10 @@ test('a pool named by two generations keeps its rows; they are given up with the
   await world.load(3, config(poolSpec('q', ['10.0.0.3:80'])));
   assert.deepEqual(world.forgotten, []);
   world.upstreams.release(2);
-  assert.deepEqual(world.forgotten, before.members.map((member) => member.endpoints[0]!.slot));
+  assert.deepEqual(
+    world.forgotten,
+    before.members.map((member) => member.endpoints[0]!.slot),
+  );
   assert.throws(() => world.upstreams.currentRows('p'), /no generation names/);
   world.upstreams.stop();
 });

@@ -39,7 +39,11 @@ import { memberStatus } from './status.ts';
 /** A load waits this long for names; what resolves later joins later. */
 const NAME_WAIT_MS = 2000;
 const DEFAULT_WEIGHT = 1;
-const ADMIN_WORDS: Readonly<Record<AdminState, number>> = { ready: ADMIN_READY, drain: ADMIN_DRAIN, maint: ADMIN_MAINT };
+const ADMIN_WORDS: Readonly<Record<AdminState, number>> = {
+  ready: ADMIN_READY,
+  drain: ADMIN_DRAIN,
+  maint: ADMIN_MAINT,
+};
 
 export interface UpstreamsDeps {
   readonly table: StateTable;
@@ -64,8 +68,8 @@ export interface UpstreamsDeps {
   readonly concurrency?: number;
 }
 
+/** Rows of pools are asked for with `currentRows` when they are sent: names may move meanwhile. */
 export interface PreparedRows {
-  readonly pools: ReadonlyMap<SectionHash, PoolRows>;
   /** Server name → row. */
   readonly serverRows: ReadonlyMap<string, number>;
 }
@@ -112,7 +116,11 @@ export class Upstreams {
     this.#checks = new Checks({
       clock,
       random,
-      rows: { rows: table.checks, take: () => this.#registry.checks.take(), give: (row) => this.#registry.checks.give(row) },
+      rows: {
+        rows: table.checks,
+        take: () => this.#registry.checks.take(),
+        give: (row) => this.#registry.checks.give(row),
+      },
       probe: deps.probe ?? httpProbe,
       ...(deps.concurrency === undefined ? {} : { concurrency: deps.concurrency }),
       onTransition: (check, transition) => {
@@ -143,19 +151,11 @@ export class Upstreams {
     this.#generations.add(generation);
     try {
       for (const server of compiled.servers) this.#servers.hold(server.name, generation);
-      const slice = new Slice(this.#deps.clock);
-      const pools: Pool[] = [];
-      for (const spec of compiled.pools) {
-        pools.push(this.#pools.hold(spec, generation));
-        if (slice.used) await slice.next();
-      }
+      const pools = await this.#hold(compiled.pools, generation);
       await this.#resolve(pools);
       await this.#place(pools, generation);
       for (const pool of pools) this.#handedOut.add(pool);
-      return {
-        pools: new Map(pools.map((pool) => [pool.spec.hash, pool.rows()])),
-        serverRows: this.#servers.of(generation),
-      };
+      return { serverRows: this.#servers.of(generation) };
     } catch (error) {
       this.discard(generation);
       throw error;
@@ -256,15 +256,38 @@ export class Upstreams {
     });
   }
 
-  async #place(pools: readonly Pool[], generation: number): Promise<void> {
+  async #hold(specs: readonly PoolSpec[], generation: number): Promise<readonly Pool[]> {
     const slice = new Slice(this.#deps.clock);
-    for (const pool of pools) {
-      for (const member of pool.members) {
-        if (slice.used) await slice.next();
-        if (!this.#generations.has(generation)) throw new Error(`generation ${generation} was discarded while it was prepared`);
-        this.#pools.place(member);
+    const pools: Pool[] = [];
+    for (const spec of specs) {
+      this.#assertWanted(generation);
+      const pool = this.#pools.hold(spec, generation);
+      pools.push(pool);
+      while (this.#pools.join(pool)) {
+        if (!slice.used) continue;
+        await slice.next();
+        this.#assertWanted(generation);
       }
     }
+    return pools;
+  }
+
+  async #place(pools: readonly Pool[], generation: number): Promise<void> {
+    const slice = new Slice(this.#deps.clock);
+    this.#assertWanted(generation);
+    for (const pool of pools) {
+      for (const member of pool.members) {
+        this.#pools.place(member);
+        if (!slice.used) continue;
+        await slice.next();
+        this.#assertWanted(generation);
+      }
+    }
+  }
+
+  #assertWanted(generation: number): void {
+    if (this.#generations.has(generation)) return;
+    throw new Error(`generation ${generation} was discarded while it was prepared`);
   }
 
   /** Starts what the generation needs, then stops what only others needed: nothing both need is interrupted. */

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/log.ts';
 import type { ControlMessage, WorkerInit, WorkerMessage } from '../../shared/messages.ts';
-import { LANE_CONNECTIONS, LANE_EXCHANGES, LANE_TUNNELS } from '../../shared/state-table/layout.ts';
+import { LANE_CLOSED, LANE_CONNECTIONS, LANE_EXCHANGES, LANE_TUNNELS } from '../../shared/state-table/layout.ts';
 import type { StateTable, TableChunk } from '../../shared/state-table/table.ts';
 import type { ControlEvent, WorkerStatus } from '../types.ts';
 import { abortScript } from './abort-script.ts';
@@ -76,13 +76,14 @@ export class Supervisor {
 
   /** Workers that may be given work. */
   serving(): readonly DataWorker[] {
-    return this.#places.flatMap(({ worker }) => (worker?.serves === true ? [worker] : []));
+    return this.#places.flatMap((_, position) => this.at(position) ?? []);
   }
 
   /** Who serves at a position; null while nobody does. */
   at(position: number): DataWorker | null {
     const worker = this.#places[position]?.worker ?? null;
-    return worker?.serves === true ? worker : null;
+    if (worker === null || !worker.serves) return null;
+    return this.#deps.table.lanes.load(worker.lane, LANE_CLOSED) === 0 ? worker : null;
   }
 
   /** The serving worker with the fewest connections. */

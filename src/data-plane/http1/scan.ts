@@ -21,8 +21,8 @@ export function findHeadEnd(buffer: Buffer, from: number, to: number): number {
 
 /**
  * Index of the first byte of the request in buffer[from, to): behind the empty lines some clients send after a body
- * (RFC 9112 section 2.2). Their number has no limit of its own, or the answer would depend on how the bytes were split; each
- * is looked at once and none is kept. A lone CR at the end stays, more bytes will tell.
+ * (RFC 9112 section 2.2). Their number has no limit of its own, or the answer would depend on how the bytes were split;
+ * each is looked at once and none is kept. A lone CR at the end stays: more bytes will tell.
  */
 export function skipLeadingCrlf(buffer: Buffer, from: number, to: number): number {
   let at = from;

@@ -45,17 +45,10 @@ describe('an affinity token', () => {
   });
 
   test('has one spelling', () => {
-    const token = seal();
-    for (const other of [
-      `${token}=`,
-      ` ${token}`,
-      `"${token}"`,
-      token.slice(1),
-      `${token.slice(0, 55)}+`,
-      `${token.slice(0, 55)}\u0141`,
-    ]) {
-      assert.equal(openToken([KEY], 'lb', other), null, other);
-    }
+    let token = seal();
+    while (!token.includes('-')) token = seal();
+    const spellings = [`${token}=`, ` ${token}`, `"${token}"`, token.slice(1), token.replace('-', '+')];
+    for (const spelling of spellings) assert.equal(openToken([KEY], 'lb', spelling), null, spelling);
   });
 
   test('is void under another cookie name or secret', () => {

@@ -131,6 +131,15 @@ describe('cookie', () => {
     assert.equal(exchange(policy, pool, { cookies: moved.setCookie.split(';')[0]! }).position, 0);
   });
 
+  test('a server that was tried in vain has no passing reason any more', () => {
+    const policy = build();
+    const pool = makePool(3);
+    pool.states[2] = MEMBER_INITIAL;
+    const request = makeRequest({ cookies: cookieFor(policy, 2), tried: [2] });
+    assert.equal(policy.pick(pool, request), 0);
+    assert.equal(request.stickyAction, 'issue');
+  });
+
   test('after retries the cookie names the server that answered', () => {
     const policy = build();
     const pool = makePool(3);
@@ -213,7 +222,7 @@ describe('the lifetime of a cookie', () => {
   });
 
   test('ends it: an older value counts as none', () => {
-    assert.equal(after(59).affinity, 'hit');
+    assert.equal(after(60).affinity, 'hit', 'the minute it was issued in counts for the client');
     const late = after(62);
     assert.deepEqual([late.position, late.affinity], [0, 'new']);
     assert.notEqual(late.setCookie, '');

@@ -28,12 +28,11 @@ export function pickAmongUsable(pool: PoolView, request: PickRequest, hash: numb
 }
 
 /**
- * Steps 2, 3, … The members are counted first: with none the walk would be long and for nothing, with
+ * Steps 2, 3, … The members are counted first: with none usable the walk would be long and for nothing, with
  * one it could only end there. After the last step (practically never) the next usable one after home is taken.
  */
 function pickLaterHome(pool: PoolView, request: PickRequest, hash: number): number {
   const count = countUsable(pool, request);
-  if (count === 0) return -1;
   if (count > 1) {
     for (let step = 2; step < STEPS_PER_MEMBER * pool.size; step += 1) {
       const position = laterHomeOf(hash, pool.size, step);

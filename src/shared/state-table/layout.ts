@@ -37,6 +37,8 @@ export const LANE_TUNNELS = 3;
 /** Sockets the acceptor sent to the worker (written by the acceptor), and those that arrived (by the worker). */
 export const LANE_HANDED = 4;
 export const LANE_TAKEN = 5;
+/** 1 once the worker has begun its last act: nothing is to be sent to it. Written by the worker. */
+export const LANE_CLOSED = 6;
 
 /** facts, Int32 under Atomics: exchanges and tunnels now running on the slot. */
 export const FACT_IN_FLIGHT = 0;

@@ -13,12 +13,21 @@ export function buildSubroute(values: readonly SiteValue[], adaptation: Adaptati
   const found = values.filter((value): value is RouteValue => value.kind === 'route' || value.kind === 'routes');
   const groups = nameGroups(found, adaptation);
   const ordered = sorted ? sortRoutes(found, adaptation.order) : found;
-  for (const value of ordered) {
-    const group = groups.get(value.directive);
-    if (value.kind === 'route' && group !== undefined) value.route['group'] = group;
-  }
-  const routes = mergeRoutes(ordered.flatMap((value) => (value.kind === 'route' ? [value.route] : value.routes)));
+  const routes = mergeRoutes(ordered.flatMap((value) => copyRoutes(value, groups, adaptation)));
   return routes.length > 0 ? { handler: 'subroute', routes } : { handler: 'subroute' };
+}
+
+/** Copies, because a site on two listeners is built twice, with other group numbers. */
+function copyRoutes(
+  value: RouteValue,
+  groups: ReadonlyMap<string, string>,
+  { origins }: Adaptation,
+): JsonObject[] {
+  if (value.kind === 'routes') return value.routes.map((route) => origins.copy(route));
+  const route = origins.copy(value.route);
+  const group = groups.get(value.directive);
+  if (group !== undefined) route['group'] = group;
+  return [route];
 }
 
 /** `handle` and `root` are grouped from two on; `rewrite` always, so that it is never merged with a neighbour. */

@@ -22,7 +22,9 @@ test('however a chunked response is cut into pieces, the body is the same', () =
   const parts = fc.array(fc.uint8Array({ minLength: 1, maxLength: 50 }), { maxLength: 6 });
   fc.assert(
     fc.property(parts, sizes, (chunks, cuts) => {
-      const coded = chunks.map((part) => Buffer.concat([Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n')]));
+      const coded = chunks.map((part) =>
+        Buffer.concat([Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n')]),
+      );
       const head = Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
       const reader = read(Buffer.concat([head, ...coded, Buffer.from('0\r\n\r\n')]), cuts);
       assert.equal(reader.error, '');

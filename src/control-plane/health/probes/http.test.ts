@@ -173,7 +173,10 @@ test('half a response and then a reset fails as CONNECT_INTERRUPT', async () => 
 });
 
 test('half a response and then an orderly end fails as CONNECT_INTERRUPT', async () => {
-  for (const head of ['HTTP/1.1 200 OK\r\nContent-Le', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel']) {
+  for (const head of [
+    'HTTP/1.1 200 OK\r\nContent-Le',
+    'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel',
+  ]) {
     assert.equal((await probeBytes(head)).reason, 'CONNECT_INTERRUPT');
   }
 });

@@ -56,7 +56,8 @@ async function follow(
       },
       deps,
     );
-    const next = options.followRedirects && result.reason === '' ? redirectTarget(target, options, uri, result.response) : null;
+    const next =
+      options.followRedirects && result.reason === '' ? redirectTarget(target, options, uri, result.response) : null;
     if (next === null || redirects === MAX_REDIRECTS) return result;
     hop = { method: methodAfter(result.response.status, method), uri: next, redirects: redirects + 1 };
   }
@@ -82,11 +83,15 @@ function judgeResponse(options: HttpProbeOptions, end: ExchangeResult): Judgemen
   const { response } = end;
   if (end.reason === 'LOCAL_TROUBLE' || end.reason === 'HTTP_INVALID_HEADER' || response.status === 0) return end;
   // A wrong status is the better explanation even when the body behind it broke off.
-  if (!acceptsStatus(options.expectStatus, response.status)) return { reason: 'HTTP_CODE_NOT_MATCH', detail: wrongStatus(options, response) };
+  if (!acceptsStatus(options.expectStatus, response.status))
+    return { reason: 'HTTP_CODE_NOT_MATCH', detail: wrongStatus(options, response) };
   if (end.reason !== '') return end;
   if (options.expectBody !== null && !options.expectBody.test(response.body().toString('utf8'))) {
     const pattern = options.expectBody.pattern();
-    return { reason: 'RESPONSE_NOT_MATCH', detail: `no match of ${JSON.stringify(pattern)} in ${response.body().length} bytes of body` };
+    return {
+      reason: 'RESPONSE_NOT_MATCH',
+      detail: `no match of ${JSON.stringify(pattern)} in ${response.body().length} bytes of body`,
+    };
   }
   return { reason: '', detail: `status ${response.status}` };
 }
