@@ -34,9 +34,9 @@ export async function runBalancer(request: LoadRequest, terminal: Terminal, sett
     onWarnings: (warnings) => printWarnings(terminal, warnings),
     ...(settings.workers === undefined ? {} : { workers: settings.workers }),
   });
-  log.info('serving', { listeners: [...balancer.addresses().values()].map(({ host, port }) => formatAuthority(host, port)) });
   const release = takeOverProcess(balancer, log);
   const finish = settings.started(balancer, log);
+  log.info('serving', { listeners: [...balancer.addresses().values()].map(({ host, port }) => formatAuthority(host, port)) });
   await balancer.stopped();
   finish();
   release();

@@ -19,7 +19,13 @@ export interface Backend {
 }
 
 /** Answers 200 with its name, or what `listener` says; `bodies` are collected unless a listener is given. */
-export async function startBackend(t: TestContext, name: string, listener?: RequestListener, port = 0): Promise<Backend> {
+export async function startBackend(
+  t: TestContext,
+  name: string,
+  listener?: RequestListener,
+  port = 0,
+  host = '127.0.0.1',
+): Promise<Backend> {
   const requests: IncomingMessage[] = [];
   const bodies: Buffer[] = [];
   const sockets = new Set<Socket>();
@@ -49,7 +55,7 @@ export async function startBackend(t: TestContext, name: string, listener?: Requ
     });
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen(boundPort, '127.0.0.1', resolve);
+      server.listen(boundPort, host, resolve);
     });
     boundPort = (server.address() as AddressInfo).port;
   };

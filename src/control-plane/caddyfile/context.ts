@@ -88,7 +88,6 @@ export interface Adaptation {
 /** What a directive yields. */
 export type SiteValue =
   | { readonly kind: 'route'; readonly directive: string; readonly route: JsonObject }
-  | { readonly kind: 'routes'; readonly directive: string; readonly routes: readonly JsonObject[] }
   | { readonly kind: 'bind'; readonly addresses: readonly Token[] }
   | { readonly kind: 'log'; readonly log: SiteLog }
   | { readonly kind: 'errors'; readonly subroute: JsonObject }

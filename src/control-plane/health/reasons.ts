@@ -26,10 +26,8 @@ export type ReasonWord =
 export const REASONS: readonly ReasonText[] = Object.freeze([
   {
     word: 'CONNECT_TIMEOUT',
-    cause:
-      'The server did not answer the connection attempt in time: host down, packets dropped by a firewall, or its accept queue is full.',
-    remedy:
-      'Check that the host is up and that the network between lets this port through; raise health_timeout if it is only slow.',
+    cause: 'The server did not answer the connection attempt: host down, packets dropped, or its accept queue is full.',
+    remedy: 'Check that the host is up and firewalls let this port through; raise health_timeout if it is only slow.',
   },
   {
     word: 'CONNECT_FAILED',
@@ -38,14 +36,12 @@ export const REASONS: readonly ReasonText[] = Object.freeze([
   },
   {
     word: 'RECV_RESPONSE_TIMEOUT',
-    cause:
-      'The server accepted the connection but did not send its whole response in time: hung, overloaded, or the check page is slow.',
+    cause: 'The server accepted the connection but sent no whole response in time: hung, overloaded, or a slow page.',
     remedy: 'Look at the load and logs of the server; point health_uri at a cheaper page or raise health_timeout.',
   },
   {
     word: 'CONNECT_INTERRUPT',
-    cause:
-      'The server closed or reset the connection before its response was complete: it crashed, restarts, or expects another protocol.',
+    cause: 'The server cut the connection before its response was complete: a crash, a restart, or another protocol.',
     remedy: 'Look for crashes in the logs of the server, and check that this port speaks plain HTTP.',
   },
   {
@@ -75,8 +71,7 @@ export const REASONS: readonly ReasonText[] = Object.freeze([
   },
   {
     word: 'LOCAL_TROUBLE',
-    cause:
-      'This machine could not carry out the check (no file descriptors, ports or memory, or the process was held up), which says nothing about the server.',
+    cause: 'This machine could not carry out the check (descriptors, ports, memory, CPU); the server is not to blame.',
     remedy: 'Raise the limits of this machine (open files, local port range) or give it more CPU.',
   },
 ] as const);

@@ -100,9 +100,10 @@ export class ProbeScheduler {
     if (!entry.removed) {
       const nextAt = startedAt + this.#intervalOf(entry);
       this.#schedule(entry, Math.max(0, nextAt - this.#clock.now()));
-      job.onResult(result);
     }
     this.#startDue();
+    // Last, so that a listener's fault cannot hold up the other probes.
+    if (!entry.removed) job.onResult(result);
   }
 
   /**

@@ -66,7 +66,7 @@ test('best effort tries all that are down, but none that is drained, in maintena
   assert.deepEqual(states(['down', 'eligible'], true), [MEMBER_DOWN, MEMBER_ELIGIBLE]);
 });
 
-test('whatever the standings: best effort never takes work from a member that is up, nor gives any to one that is closed', () => {
+test('whatever the standings: work never leaves a member that is up, nor reaches one that is closed', () => {
   const standing = fc.constantFrom<Standing>('eligible', 'initial', 'drain', 'maint', 'down', 'out');
   fc.assert(
     fc.property(fc.array(standing, { minLength: 1, maxLength: 8 }), fc.boolean(), (standings, bestEffort) => {

@@ -69,6 +69,17 @@ test('a name that is down by its check and moves gets no work before a check of 
   world.upstreams.stop();
 });
 
+test('an address taken over from another name has to prove itself under the new one', async () => {
+  const world = new UpstreamsWorld();
+  world.names.set('a.test', ['10.0.0.1']);
+  world.names.set('b.test', ['10.0.0.2']);
+  await world.load(1, config(poolSpec('p', ['a.test:80', 'b.test:80'], { check: checkSpec() })));
+  world.names.set('b.test', ['10.0.0.1']);
+  await world.clock.advance(30_000);
+  assert.deepEqual(world.states('p'), [MEMBER_ELIGIBLE, MEMBER_INITIAL]);
+  world.upstreams.stop();
+});
+
 test('a failed lookup keeps the last good answer and is told once', async () => {
   const world = new UpstreamsWorld();
   world.names.set('app.test', ['10.0.0.1']);

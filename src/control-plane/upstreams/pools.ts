@@ -15,8 +15,8 @@ export interface PoolsDeps {
   readonly registry: Registry;
   readonly names: Names;
   readonly checks: Checks;
-  /** How a check of this slot begins. */
-  begin(slot: Slot, spec: PoolSpec): VerdictState;
+  /** How a check of the member at this slot begins. */
+  begin(slot: Slot, member: Member): VerdictState;
   /** `maint` also after a drain deadline. */
   adminOf(slot: Slot): AdminState;
   weightOf(member: Member): number;
@@ -152,7 +152,7 @@ export class Pools {
     const { spec } = member.pool;
     if (spec.check === null) return { slot, check: null };
     const subject = { slot: slot.row, target: slot, member: member.spec, spec: spec.check };
-    return { slot, check: this.#deps.checks.hold(subject, () => this.#deps.begin(slot, spec)) };
+    return { slot, check: this.#deps.checks.hold(subject, () => this.#deps.begin(slot, member)) };
   }
 
   #releaseEndpoint({ slot, check }: Endpoint): void {

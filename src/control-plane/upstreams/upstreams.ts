@@ -134,7 +134,7 @@ export class Upstreams {
       registry: this.#registry,
       names: this.#names,
       checks: this.#checks,
-      begin: (slot, spec) => this.#begin(slot, spec),
+      begin: (slot, member) => this.#begin(slot, member),
       adminOf: (slot) => openness(this.#adminOf(slot)),
       weightOf: (member) => this.#weightOf(member),
       onBestEffort: (pool) => this.#tell(bestEffortChanged(pool)),
@@ -238,8 +238,9 @@ export class Upstreams {
     this.#admin.restore(snapshot);
   }
 
-  /** Stops probes, lookups and timers. */
+  /** Stops probes, lookups and timers, for good. */
   stop(): void {
+    this.#active = null;
     this.#checks.stop();
     this.#names.stop();
     this.#admin.stop();
@@ -350,11 +351,14 @@ export class Upstreams {
     if (this.#isActive(pool)) for (const check of checksOf(member)) this.#checks.start(check);
   }
 
-  #begin(slot: Slot, spec: PoolSpec): VerdictState {
-    const serving = [...this.#pools.membersAt(slot)].filter((member) => this.#isActive(member.pool));
-    const opinions = serving.flatMap((member) => checksOf(member).filter((check) => check.subject.slot === slot.row));
+  /** In service is a server under its name: an address that now belongs to another name has to prove itself. */
+  #begin(slot: Slot, member: Member): VerdictState {
+    const serving = [...this.#pools.membersAt(slot)].filter(
+      (other) => other.spec.host === member.spec.host && this.#isActive(other.pool),
+    );
+    const opinions = serving.flatMap((other) => checksOf(other).filter((check) => check.subject.slot === slot.row));
     return firstVerdict({
-      configured: spec.check?.initial ?? null,
+      configured: member.pool.spec.check?.initial ?? null,
       processStart: this.#active === null,
       inService: serving.length > 0 && opinions.every((check) => check.record.verdict === 'up'),
     });

@@ -54,7 +54,7 @@ describe('a well-formed request', () => {
     assert.equal(parseRequestHead('GET / HTTP/1.0\r\n\r\n', head, DEFAULT_HEAD_LIMITS), 0);
     const fresh = new Head();
     parseRequestHead('GET / HTTP/1.0\r\n\r\n', fresh, DEFAULT_HEAD_LIMITS);
-    const visible = (of: Head): unknown => ({ ...of, offsets: 0, kinds: 0 });
+    const visible = (of: Head): unknown => Object.assign({}, of, { offsets: 0, kinds: 0 });
     assert.deepEqual(visible(head), visible(fresh));
   });
 

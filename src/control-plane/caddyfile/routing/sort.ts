@@ -1,7 +1,7 @@
 import type { SiteValue } from '../context.ts';
 import type { JsonObject } from '../json.ts';
 
-export type RouteValue = Extract<SiteValue, { kind: 'route' | 'routes' }>;
+export type RouteValue = Extract<SiteValue, { kind: 'route' }>;
 
 /**
  * Sorts by the order of directives; among equal directives those with exactly one path first (longer ones
@@ -38,11 +38,10 @@ function comparePaths(a: string, b: string): number {
 /** 0 = one path, 1 = another matcher, 2 = none. */
 function kindOf(value: RouteValue): number {
   if (singlePath(value) !== null) return 0;
-  return value.kind === 'route' && value.route['match'] !== undefined ? 1 : 2;
+  return value.route['match'] !== undefined ? 1 : 2;
 }
 
 function singlePath(value: RouteValue): string | null {
-  if (value.kind !== 'route') return null;
   const sets = value.route['match'];
   if (!Array.isArray(sets) || sets.length !== 1) return null;
   const [path, second] = pathsOf(sets[0] as JsonObject);

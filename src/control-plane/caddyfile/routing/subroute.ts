@@ -10,24 +10,19 @@ const EXCLUSIVE: readonly string[] = ['handle', 'rewrite', 'root'];
  * they stay as written.
  */
 export function buildSubroute(values: readonly SiteValue[], adaptation: Adaptation, sorted: boolean): JsonObject {
-  const found = values.filter((value): value is RouteValue => value.kind === 'route' || value.kind === 'routes');
+  const found = values.filter((value): value is RouteValue => value.kind === 'route');
   const groups = nameGroups(found, adaptation);
   const ordered = sorted ? sortRoutes(found, adaptation.order) : found;
-  const routes = mergeRoutes(ordered.flatMap((value) => copyRoutes(value, groups, adaptation)));
+  const routes = mergeRoutes(ordered.map((value) => copyRoute(value, groups, adaptation)));
   return routes.length > 0 ? { handler: 'subroute', routes } : { handler: 'subroute' };
 }
 
-/** Copies, because a site on two listeners is built twice, with other group numbers. */
-function copyRoutes(
-  value: RouteValue,
-  groups: ReadonlyMap<string, string>,
-  { origins }: Adaptation,
-): JsonObject[] {
-  if (value.kind === 'routes') return value.routes.map((route) => origins.copy(route));
+/** A copy, because a site on two listeners is built twice, with other group numbers. */
+function copyRoute(value: RouteValue, groups: ReadonlyMap<string, string>, { origins }: Adaptation): JsonObject {
   const route = origins.copy(value.route);
   const group = groups.get(value.directive);
   if (group !== undefined) route['group'] = group;
-  return [route];
+  return route;
 }
 
 /** `handle` and `root` are grouped from two on; `rewrite` always, so that it is never merged with a neighbour. */

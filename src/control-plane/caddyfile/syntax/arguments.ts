@@ -52,16 +52,28 @@ function passedBlock(statement: Statement, given: ImportArguments): readonly Sta
 function bindToken(token: Token, given: ImportArguments): Token[] {
   const importChain = [given.link, ...token.importChain];
   const range = token.text.startsWith('{args[') ? RANGE.exec(token.text) : null;
-  if (range !== null) return sliceArguments(range, given.args).map((arg) => ({ ...arg, importChain }));
+  if (range !== null) {
+    return sliceArguments(range, given.args).map(({ text, raw, quote }) => ({ ...token, text, raw, quote, importChain }));
+  }
   if (!token.text.includes('{args')) return [{ ...token, importChain }];
-  const replace = (text: string): string =>
-    text.replace(INDEX, (whole, index: string | undefined, dotted: string | undefined) => {
-      if (dotted !== undefined) given.warn(token, `${whole} is deprecated; write {args[${dotted}]}`);
-      const arg = given.args[Number(index ?? dotted)];
-      if (arg === undefined) given.warn(token, `${whole} has no argument: the import gives ${given.args.length}`);
-      return arg?.text ?? whole;
-    });
-  return [{ ...token, text: replace(token.text), raw: replace(token.raw), importChain }];
+  warnOfIndexes(token, given);
+  const text = replaceIndexes(token.text, given.args);
+  return [{ ...token, text, raw: replaceIndexes(token.raw, given.args), importChain }];
+}
+
+function replaceIndexes(text: string, args: readonly Token[]): string {
+  return text.replace(INDEX, (whole, index: string | undefined, dotted: string | undefined) => {
+    return args[Number(index ?? dotted)]?.text ?? whole;
+  });
+}
+
+function warnOfIndexes(token: Token, { args, warn }: ImportArguments): void {
+  for (const [whole, index, dotted] of token.text.matchAll(INDEX)) {
+    if (dotted !== undefined) warn(token, `${whole} is deprecated; write {args[${dotted}]}`);
+    if (args[Number(index ?? dotted)] === undefined) {
+      warn(token, `${whole} has no argument: the import gives ${args.length}`);
+    }
+  }
 }
 
 function sliceArguments(range: RegExpExecArray, args: readonly Token[]): readonly Token[] {

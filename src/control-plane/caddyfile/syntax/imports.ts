@@ -32,7 +32,7 @@ interface Source {
 }
 
 /** Lines that imports of one Caddyfile may bring in, in all. */
-export const MAX_IMPORTED_LINES = 2_000_000;
+export const MAX_IMPORTED_LINES = 1_000_000;
 
 export function parseText(text: string, file: string, env: ImportScope['env']): Statement[] {
   return parseStatements(lex(substituteEnvironment(text, env), file));

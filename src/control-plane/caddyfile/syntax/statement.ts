@@ -38,19 +38,29 @@ function readBlock(reader: LineReader, opener: Token | null, depth: number): Sta
   const statements: Statement[] = [];
   while (reader.next < reader.lines.length) {
     const line = reader.lines[reader.next++] ?? [];
-    if (closesBlock(line, opener)) return statements;
+    if (closesBlock(line, opener, statements)) return statements;
     statements.push(readStatement(reader, line, depth));
   }
   if (opener !== null) throw failure(opener, `the block of '${opener.text}' is never closed: '}' is missing`);
   return statements;
 }
 
-function closesBlock(line: readonly Token[], opener: Token | null): boolean {
+function closesBlock(line: readonly Token[], opener: Token | null, before: readonly Statement[]): boolean {
   const [first, second] = line;
   if (first === undefined || !isBare(first, '}')) return false;
-  if (opener === null) throw failure(first, "unexpected '}' because no matching opening brace");
+  if (opener === null) throw unopened(first, before);
   if (second !== undefined) throw failure(second, `unexpected '${second.text}' after '}' on same line`);
   return true;
+}
+
+/** A brace glued to the word before it opens nothing, and is the usual reason. */
+function unopened(brace: Token, before: readonly Statement[]): Error {
+  const glued = before.findLast(({ name, args, block }) => block === null && (args.at(-1) ?? name).text.endsWith('{'));
+  if (glued === undefined) return failure(brace, "unexpected '}' because no matching opening brace");
+  const token = glued.args.at(-1) ?? glued.name;
+  const what = glued === before[0] ? 'site addresses' : 'arguments';
+  const hint = 'put a space between the token and the brace';
+  return failure(token, `${what} cannot end with a curly brace: '${token.text}' - ${hint}`);
 }
 
 function readStatement(reader: LineReader, line: readonly Token[], depth: number): Statement {

@@ -122,7 +122,8 @@ test('HEAD ends with the head', async () => {
 
 test('interim responses are passed over', async () => {
   const result = await probeBytes(
-    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
+    'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n' +
+      'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n',
   );
   assert.equal(result.outcome, 'pass', result.detail);
   assert.equal(result.status, 200);

@@ -48,8 +48,8 @@ const OPTIONS: Readonly<Record<string, Option>> = {
 };
 
 /**
- * `cookie [<name> [<secret>]] { … }`. The first secret stands where Caddy's does; more go to `secrets`, which
- * then lists them all. A bare number in `max_age` or `cookie_lifetime` counts seconds.
+ * `cookie [<name> [<secret>]] { … }`. The first secret, which signs, stands where Caddy's does; further
+ * ones, which only verify, go to `secrets`. A bare number in `max_age` or `cookie_lifetime` counts seconds.
  */
 export function parseCookie(line: Statement, tools: PolicyTools): JsonObject {
   const [name, secret, surplus] = line.args;
@@ -63,9 +63,9 @@ export function parseCookie(line: Statement, tools: PolicyTools): JsonObject {
     if (parse === undefined) throw failure(option.name, `unrecognized option '${text}'`);
     trackFields([draft.policy], option, tools.origins, () => parse(option, draft));
   }
-  const [first] = draft.secrets;
+  const [first, ...further] = draft.secrets;
   if (first !== undefined) setField(draft.policy, 'secret', first.text, first, tools.origins);
-  if (draft.secrets.length > 1) draft.policy['secrets'] = texts(draft.secrets);
+  if (further.length > 0) draft.policy['secrets'] = texts(further);
   return draft.policy;
 }
 
