@@ -60,7 +60,10 @@ test('upstreams, their states and the metrics can be read and set', async (t) =>
   const upstream = `127.0.0.1:${await startBackend(t)}`;
   const balancer = await start(t, { config: `${SITE} {\n\tbind 127.0.0.1\n\treverse_proxy ${upstream}\n}\n` });
   assert.equal(await (await fetch(urlOf(balancer))).text(), 'hello');
-  assert.deepEqual(balancer.upstreams().map((status) => [status.upstream, status.state]), [[upstream, 'up']]);
+  assert.deepEqual(
+    balancer.upstreams().map((status) => [status.upstream, status.state]),
+    [[upstream, 'up']],
+  );
   assert.match(await balancer.metrics(), new RegExp(`holdfast_upstream_requests_total\\{upstream="${upstream}"\\} 1`));
   assert.equal(balancer.patchUpstream(upstream, { adminState: 'maint' }), true);
   assert.equal(balancer.patchUpstream('nobody:1', { adminState: 'maint' }), false);
@@ -69,11 +72,14 @@ test('upstreams, their states and the metrics can be read and set', async (t) =>
 });
 
 test('a bad config rejects with its place and leaves nothing behind', async () => {
-  await assert.rejects(createBalancer({ config: `${SITE} {\n\tbind 127.0.0.1\n\tno_such_thing\n}\n`, filename: 'site.conf', workers: 1 }), (error) => {
-    assert.ok(error instanceof ConfigError);
-    assert.match(error.message, /site\.conf:3.*no_such_thing/);
-    return true;
-  });
+  await assert.rejects(
+    createBalancer({ config: `${SITE} {\n\tbind 127.0.0.1\n\tno_such_thing\n}\n`, filename: 'site.conf', workers: 1 }),
+    (error) => {
+      assert.ok(error instanceof ConfigError);
+      assert.match(error.message, /site\.conf:3.*no_such_thing/);
+      return true;
+    },
+  );
 });
 
 test('the admin API is served when the config names it, and moves with it', async (t) => {
@@ -90,7 +96,10 @@ test('the admin API is served when the config names it, and moves with it', asyn
 test('an admin address in use fails the start, and later is a warning that keeps the old endpoint', async (t) => {
   const port = await startBackend(t);
   const site = `${SITE} {\n\tbind 127.0.0.1\n\trespond one\n}\n`;
-  await assert.rejects(createBalancer({ config: `{\n\tadmin 127.0.0.1:${port}\n}\n${site}`, workers: 1 }), /already in use/);
+  await assert.rejects(
+    createBalancer({ config: `{\n\tadmin 127.0.0.1:${port}\n}\n${site}`, workers: 1 }),
+    /already in use/,
+  );
   const balancer = await start(t, { config: `{\n\tadmin 127.0.0.1:0\n}\n${site}` });
   const admin = balancer.adminAddress();
   const { warnings } = await balancer.reload(`{\n\tadmin 127.0.0.1:${port}\n}\n${site}`);
@@ -99,7 +108,9 @@ test('an admin address in use fails the start, and later is a warning that keeps
 });
 
 test('POST /stop ends the balancer', async (t) => {
-  const balancer = await start(t, { config: `{\n\tadmin 127.0.0.1:0\n}\n${SITE} {\n\tbind 127.0.0.1\n\trespond one\n}\n` });
+  const balancer = await start(t, {
+    config: `{\n\tadmin 127.0.0.1:0\n}\n${SITE} {\n\tbind 127.0.0.1\n\trespond one\n}\n`,
+  });
   const response = await fetch(`http://127.0.0.1:${balancer.adminAddress()?.port}/stop`, { method: 'POST' });
   assert.equal(response.status, 200);
   await balancer.stopped();

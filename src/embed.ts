@@ -15,6 +15,7 @@ import type {
   UpstreamStatus,
 } from './control-plane/types.ts';
 import { systemClock } from './shared/clock.ts';
+import { joinHostPort } from './shared/net/address.ts';
 import { silentLogger, type Logger } from './shared/log.ts';
 import { packageVersion } from './version.ts';
 
@@ -66,7 +67,7 @@ class EmbeddedBalancer implements Balancer {
       metrics: this.#metrics,
       adapt: (text, adapter, filename) => adaptConfig({ text, adapter, filename }, env),
       load: (request) => this.#load(request),
-      stop: () => void this.drain(),
+      stop: () => void this.drain().catch((error: unknown) => this.#log.error('stop failed', { error })),
     });
     this.#endpoint = new AdminEndpoint(routes, this.#log);
   }
@@ -116,11 +117,14 @@ class EmbeddedBalancer implements Balancer {
 
   async drain(graceMs?: number): Promise<void> {
     this.#stopping = true;
-    // Health of a draining balancer can be asked until its work is done.
-    await this.#plane.stop(graceMs);
-    await this.#applying;
-    await this.#endpoint.stop();
-    this.#ended.resolve();
+    try {
+      // Health of a draining balancer can be asked until its work is done.
+      await this.#plane.stop(graceMs);
+    } finally {
+      await this.#applying;
+      await this.#endpoint.stop();
+      this.#ended.resolve();
+    }
   }
 
   stop(graceMs = 0): Promise<void> {
@@ -176,5 +180,5 @@ function hasAdminSection(config: unknown): boolean {
 function bindProblem({ host, port }: AdminSpec, error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
   const why = code === 'EADDRINUSE' ? 'address already in use (is another Holdfast or Caddy running?)' : code;
-  return `cannot open the admin endpoint on ${host}:${port}: ${why}`;
+  return `cannot open the admin endpoint on ${joinHostPort(host, port)}: ${why}`;
 }

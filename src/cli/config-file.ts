@@ -4,7 +4,7 @@ import type { LoadRequest } from '../control-plane/types.ts';
 import { CliError } from './failure.ts';
 
 /** Used when `--config` is absent, as Caddy does. */
-export const DEFAULT_CONFIG_FILE = 'Caddyfile';
+const DEFAULT_CONFIG_FILE = 'Caddyfile';
 
 export interface ConfigOptions {
   readonly config?: string;
@@ -31,7 +31,8 @@ function adapterFor(filename: string, adapter: string | undefined): LoadRequest[
 
 function readFailure(filename: string, isDefault: boolean, error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  if (code === 'ENOENT' && isDefault) return `no ${basename(filename)} in this folder: name a config file with --config`;
+  if (code === 'ENOENT' && isDefault)
+    return `no ${basename(filename)} in this folder: name a config file with --config`;
   if (code === 'ENOENT') return `config file ${filename} does not exist`;
   if (code === 'EISDIR') return `config file ${filename} is a folder`;
   return `cannot read config file ${filename}: ${error instanceof Error ? error.message : String(error)}`;

@@ -1,16 +1,18 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { Balancer } from '../balancer.ts';
-import { formatAuthority } from '../control-plane/admin/allow-list.ts';
 import { createRootLogger } from '../control-plane/logging/root-logger.ts';
 import type { LoadRequest } from '../control-plane/types.ts';
 import { createBalancer } from '../embed.ts';
 import type { Logger } from '../shared/log.ts';
+import { joinHostPort } from '../shared/net/address.ts';
 import { printWarnings, type Terminal } from './output.ts';
 import { onStopSignals } from './signals.ts';
 
 export interface RunSettings {
   readonly workers?: number;
+  /** Keep secrets and what operators set in the user's data folder. */
+  readonly keepsData: boolean;
   /** Called once it serves; returns what ends its work. */
   readonly started: (balancer: Balancer, log: Logger) => () => void;
 }
@@ -26,17 +28,19 @@ export async function runBalancer(request: LoadRequest, terminal: Terminal, sett
     config: request.text,
     adapter: request.adapter,
     filename: request.filename,
-    dataDir: dataFolder(terminal.env),
     env: terminal.env,
     admin: true,
     log,
     onDebug: (on) => log.setDebug(on),
     onWarnings: (warnings) => printWarnings(terminal, warnings),
+    ...(settings.keepsData ? { dataDir: dataFolder(terminal.env) } : {}),
     ...(settings.workers === undefined ? {} : { workers: settings.workers }),
   });
   const release = takeOverProcess(balancer, log);
   const finish = settings.started(balancer, log);
-  log.info('serving', { listeners: [...balancer.addresses().values()].map(({ host, port }) => formatAuthority(host, port)) });
+  log.info('serving', {
+    listeners: [...balancer.addresses().values()].map(({ host, port }) => joinHostPort(host, port)),
+  });
   await balancer.stopped();
   finish();
   release();

@@ -51,7 +51,7 @@ function parseSample(line: string): [key: string, value: number] {
   let rest = line.slice(name.length);
   if (rest.startsWith('{')) {
     rest = rest.slice(1);
-    for (let closed = false; !closed; ) {
+    for (let closed = false; !closed;) {
       const label = LABEL.exec(rest);
       if (label === null) throw new Error(`bad label: ${line}`);
       rest = rest.slice(label[0].length);

@@ -59,9 +59,7 @@ export class FakePlane implements ControlPlane {
   }
 
   workers(): ReturnType<ControlPlane['workers']> {
-    return [
-      { name: 'worker-1', lane: 1, state: 'serving', connections: 2, exchanges: 1, tunnels: 0, generation: 1 },
-    ];
+    return [{ name: 'worker-1', lane: 1, state: 'serving', connections: 2, exchanges: 1, tunnels: 0, generation: 1 }];
   }
 
   workerRestarts(): { readonly crashes: number; readonly hangs: number } {

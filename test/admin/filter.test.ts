@@ -18,7 +18,11 @@ const LOAD = `POST /load HTTP/1.1\r\nHost: localhost:$`;
 
 const CASES: readonly Case[] = [
   { name: '(a) a foreign host', head: 'GET /config/ HTTP/1.1\r\nHost: evil.example:2019', status: 403 },
-  { name: '(a) a foreign host that writes', head: `POST /load HTTP/1.1\r\nHost: evil.example:$\r\n${JSON_POST}`, status: 403 },
+  {
+    name: '(a) a foreign host that writes',
+    head: `POST /load HTTP/1.1\r\nHost: evil.example:$\r\n${JSON_POST}`,
+    status: 403,
+  },
   { name: '(b) a foreign origin', head: `${LOAD}\r\nOrigin: http://evil.example\r\n${JSON_POST}`, status: 403 },
   {
     name: '(c) a foreign host and the equal origin',
@@ -35,8 +39,16 @@ const CASES: readonly Case[] = [
     head: `${LOAD}\r\nContent-Type: text/plain\r\nSec-Fetch-Site: cross-site\r\nContent-Length: 2`,
     status: 403,
   },
-  { name: 'a page on another port of this machine', head: `${LOAD}\r\nSec-Fetch-Site: same-site\r\n${JSON_POST}`, status: 403 },
-  { name: 'the origin of another port of this machine', head: `${LOAD}\r\nOrigin: http://localhost:1\r\n${JSON_POST}`, status: 403 },
+  {
+    name: 'a page on another port of this machine',
+    head: `${LOAD}\r\nSec-Fetch-Site: same-site\r\n${JSON_POST}`,
+    status: 403,
+  },
+  {
+    name: 'the origin of another port of this machine',
+    head: `${LOAD}\r\nOrigin: http://localhost:1\r\n${JSON_POST}`,
+    status: 403,
+  },
   { name: '(e) HTTP/1.0 without Host', head: 'GET /config/ HTTP/1.0', status: 403 },
   { name: 'HTTP/1.1 without Host', head: 'GET /config/ HTTP/1.1', status: 400 },
   { name: 'two Host lines', head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nHost: localhost:$', status: 400 },
@@ -44,12 +56,32 @@ const CASES: readonly Case[] = [
   { name: '(f) 127.0.0.1', head: 'GET /config/ HTTP/1.1\r\nHost: 127.0.0.1:$', status: 200 },
   { name: '(f) [::1]', head: 'GET /config/ HTTP/1.1\r\nHost: [::1]:$', status: 200 },
   { name: '(f) upper case', head: 'GET /config/ HTTP/1.1\r\nHost: LocalHost:$', status: 200 },
-  { name: '(f) a loopback name with the port of a tunnel', head: 'GET /config/ HTTP/1.1\r\nHost: localhost:9999', status: 200 },
+  {
+    name: '(f) a loopback name with the port of a tunnel',
+    head: 'GET /config/ HTTP/1.1\r\nHost: localhost:9999',
+    status: 200,
+  },
   { name: '(f) a loopback name without port', head: 'GET /config/ HTTP/1.1\r\nHost: localhost', status: 200 },
-  { name: 'a name that begins like a loopback name', head: 'GET /config/ HTTP/1.1\r\nHost: localhost.evil.example', status: 403 },
-  { name: '(g) the target names an allowed host', head: 'GET http://localhost:$/config/ HTTP/1.1\r\nHost: evil.example', status: 200 },
-  { name: '(g) the target names a foreign host', head: 'GET http://evil.example/config/ HTTP/1.1\r\nHost: localhost:$', status: 403 },
-  { name: 'a target with userinfo', head: 'GET http://localhost:$@evil.example/config/ HTTP/1.1\r\nHost: localhost:$', status: 403 },
+  {
+    name: 'a name that begins like a loopback name',
+    head: 'GET /config/ HTTP/1.1\r\nHost: localhost.evil.example',
+    status: 403,
+  },
+  {
+    name: '(g) the target names an allowed host',
+    head: 'GET http://localhost:$/config/ HTTP/1.1\r\nHost: evil.example',
+    status: 200,
+  },
+  {
+    name: '(g) the target names a foreign host',
+    head: 'GET http://evil.example/config/ HTTP/1.1\r\nHost: localhost:$',
+    status: 403,
+  },
+  {
+    name: 'a target with userinfo',
+    head: 'GET http://localhost:$@evil.example/config/ HTTP/1.1\r\nHost: localhost:$',
+    status: 403,
+  },
   { name: 'the own origin', head: `${LOAD}\r\nOrigin: http://localhost:$\r\n${JSON_POST}`, status: 200 },
   {
     name: 'the dashboard through a tunnel',
@@ -63,8 +95,16 @@ const CASES: readonly Case[] = [
     head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nSec-Fetch-Mode: cors\r\nReferer: http://evil.example/page',
     status: 403,
   },
-  { name: 'the fetch of Node, which sends the mode alone', head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nSec-Fetch-Mode: cors', status: 200 },
-  { name: 'a websocket', head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nConnection: upgrade\r\nUpgrade: WebSocket', status: 400 },
+  {
+    name: 'the fetch of Node, which sends the mode alone',
+    head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nSec-Fetch-Mode: cors',
+    status: 200,
+  },
+  {
+    name: 'a websocket',
+    head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nConnection: upgrade\r\nUpgrade: WebSocket',
+    status: 400,
+  },
   {
     name: 'a link from another site',
     head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document',
@@ -75,23 +115,48 @@ const CASES: readonly Case[] = [
     head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe',
     status: 403,
   },
-  { name: 'a listed host', head: 'GET /config/ HTTP/1.1\r\nHost: admin.example', status: 200, options: { origins: ['https://admin.example'] } },
-  { name: 'a loopback host that the list leaves out', head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$', status: 403, options: { origins: ['admin.example'] } },
+  {
+    name: 'a listed host',
+    head: 'GET /config/ HTTP/1.1\r\nHost: admin.example',
+    status: 200,
+    options: { origins: ['https://admin.example'] },
+  },
+  {
+    name: 'a loopback host that the list leaves out',
+    head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$',
+    status: 403,
+    options: { origins: ['admin.example'] },
+  },
   {
     name: 'a listed origin with another scheme',
     head: `POST /load HTTP/1.1\r\nHost: admin.example\r\nOrigin: http://admin.example\r\n${JSON_POST}`,
     status: 403,
     options: { origins: ['https://admin.example'] },
   },
-  { name: 'no origin where one is enforced', head: `${LOAD}\r\n${JSON_POST}`, status: 403, options: { enforceOrigin: true } },
+  {
+    name: 'no origin where one is enforced',
+    head: `${LOAD}\r\n${JSON_POST}`,
+    status: 403,
+    options: { enforceOrigin: true },
+  },
   {
     name: 'an allowed referer where an origin is enforced',
     head: `${LOAD}\r\nReferer: http://localhost:$/page\r\n${JSON_POST}`,
     status: 200,
     options: { enforceOrigin: true },
   },
-  { name: 'a rebound name on a wildcard address', head: 'GET /config/ HTTP/1.1\r\nHost: evil.example', status: 403, options: { host: '0.0.0.0' } },
-  { name: 'the own IP on a wildcard address', head: 'GET /config/ HTTP/1.1\r\nHost: 127.0.0.1:$', status: 200, options: { host: '0.0.0.0' } },
+  {
+    name: 'a rebound name on a wildcard address',
+    head: 'GET /config/ HTTP/1.1\r\nHost: evil.example',
+    status: 403,
+    options: { host: '0.0.0.0' },
+  },
+  {
+    name: 'the own IP on a wildcard address',
+    head: 'GET /config/ HTTP/1.1\r\nHost: 127.0.0.1:$',
+    status: 200,
+    options: { host: '0.0.0.0' },
+  },
 ];
 
 for (const { name, head, status, options } of CASES) {

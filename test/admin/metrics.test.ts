@@ -46,7 +46,10 @@ function createMetrics(plane: FakePlane): Metrics {
 test('every metric of the table is exposed, with its type, and no other', async () => {
   const { families } = await scrape(createMetrics(createPlane()));
   const exposed = [...families].map(([name, family]) => [name, family.type]);
-  assert.deepEqual(exposed, Object.values(METRICS).map(({ name, type }) => [name, type]));
+  assert.deepEqual(
+    exposed,
+    Object.values(METRICS).map(({ name, type }) => [name, type]),
+  );
   for (const [name, family] of families) assert.notEqual(family.samples.size, 0, name);
 });
 
@@ -144,7 +147,10 @@ test('the number of series depends on the config alone, and those of removed ups
   assert.equal((await scrape(metrics)).series.size, before);
   plane.statuses = plane.statuses.slice(0, 1);
   const { series } = await scrape(metrics);
-  assert.deepEqual([...series.keys()].filter((key) => key.includes('app:81')), []);
+  assert.deepEqual(
+    [...series.keys()].filter((key) => key.includes('app:81')),
+    [],
+  );
 });
 
 test('names with quotes, backslashes and line ends are escaped', async () => {

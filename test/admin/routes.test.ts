@@ -73,7 +73,10 @@ test('GET /config/ never shows a secret', async (t) => {
   const policy = { policy: 'cookie', name: 'lb', secret: 'do-not-show' };
   const handler = { handler: 'reverse_proxy', load_balancing: { selection_policy: policy } };
   admin.plane.json = { apps: { http: { servers: { srv0: { routes: [{ handle: [handler] }] } } } } };
-  for (const path of ['/config/', '/config/apps/http/servers/srv0/routes/0/handle/0/load_balancing/selection_policy/secret']) {
+  for (const path of [
+    '/config/',
+    '/config/apps/http/servers/srv0/routes/0/handle/0/load_balancing/selection_policy/secret',
+  ]) {
     const { text } = await admin.request('GET', path);
     assert.doesNotMatch(text, /do-not-show/);
     assert.match(text, /\*\*\*/);
@@ -107,7 +110,12 @@ test("GET /reverse_proxy/upstreams has Caddy's fields, one entry an upstream", a
   ];
   const list = JSON.parse((await admin.request('GET', '/reverse_proxy/upstreams')).text);
   assert.deepEqual(
-    list.map(({ address, num_requests, fails, healthy }: Record<string, unknown>) => [address, num_requests, fails, healthy]),
+    list.map(({ address, num_requests, fails, healthy }: Record<string, unknown>) => [
+      address,
+      num_requests,
+      fails,
+      healthy,
+    ]),
     [
       ['app:80', 3, 4, false],
       ['app:81', 0, 0, true],
@@ -119,7 +127,10 @@ test('PATCH /upstreams/<address> sets admin state, weight and drain time', async
   const admin = await startAdmin(t);
   admin.plane.statuses = [upstreamStatus('[::1]:80')];
   const body = '{"admin_state":"drain","weight":3,"drain":"1m30s"}';
-  const reply = await admin.request('PATCH', `/upstreams/${encodeURIComponent('[::1]:80')}`, { headers: JSON_TYPE, body });
+  const reply = await admin.request('PATCH', `/upstreams/${encodeURIComponent('[::1]:80')}`, {
+    headers: JSON_TYPE,
+    body,
+  });
   assert.equal(reply.status, 200, reply.text);
   assert.deepEqual(admin.plane.patches, [['[::1]:80', { adminState: 'drain', weight: 3, drainMs: 90_000 }]]);
 });
@@ -145,7 +156,10 @@ test('PATCH /upstreams refuses what it does not understand and changes nothing',
     assert.equal(reply.status, status, body);
     assert.match(JSON.parse(reply.text).error, /./);
   }
-  const plain = await admin.request('PATCH', '/upstreams/app:80', { headers: { 'Content-Type': 'text/plain' }, body: '{}' });
+  const plain = await admin.request('PATCH', '/upstreams/app:80', {
+    headers: { 'Content-Type': 'text/plain' },
+    body: '{}',
+  });
   assert.equal(plain.status, 400);
   const unknown = await admin.request('PATCH', '/upstreams/other:80', { headers: JSON_TYPE, body: '{"weight":2}' });
   assert.equal(unknown.status, 404);

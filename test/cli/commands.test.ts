@@ -59,7 +59,10 @@ test('hash prints an aligned table for people', async () => {
   const head = lines.findIndex((line) => line.includes('after xor'));
   const rows = lines.slice(head, head + 5);
   assert.deepEqual(new Set(rows.map((row) => row.length)).size, 1);
-  assert.deepEqual(rows.slice(1).map((row) => Number(row.trim().split(/\s+/)[0])), [203, 0, 113, 5]);
+  assert.deepEqual(
+    rows.slice(1).map((row) => Number(row.trim().split(/\s+/)[0])),
+    [203, 0, 113, 5],
+  );
   assert.match(stdout, /2099181832 mod 3 = 1/);
 });
 
@@ -129,7 +132,11 @@ for (const command of ['adapt', 'validate', 'run', 'reload']) {
 
   test(`${command} tells that the config file does not exist`, async () => {
     const missing = await runInProcess([command, '--config', '/nowhere/none.conf']);
-    assert.deepEqual(missing, { code: 1, stdout: '', stderr: 'holdfast: config file /nowhere/none.conf does not exist\n' });
+    assert.deepEqual(missing, {
+      code: 1,
+      stdout: '',
+      stderr: 'holdfast: config file /nowhere/none.conf does not exist\n',
+    });
   });
 }
 
@@ -158,7 +165,10 @@ test('validate accepts a good config and prints its warnings', async (t) => {
 });
 
 test('validate reads JSON by the file name', async (t) => {
-  const folder = await makeFolder(t, { 'config.json': '{"apps":{"http":{"servers":{}}}}', 'bad.json': '{"nonsense":1}' });
+  const folder = await makeFolder(t, {
+    'config.json': '{"apps":{"http":{"servers":{}}}}',
+    'bad.json': '{"nonsense":1}',
+  });
   const good = await runInProcess(['validate', '--config', join(folder, 'config.json')]);
   assert.equal(good.code, 0, good.stderr);
   const bad = await runInProcess(['validate', '--config', join(folder, 'bad.json')]);

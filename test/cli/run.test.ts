@@ -68,7 +68,8 @@ async function startRun(t: TestContext, backendPort: number, args: readonly stri
     for (;;) {
       const found = records.find(({ msg }) => String(msg).includes(text));
       if (found !== undefined) return found;
-      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`it ended without saying '${text}': ${JSON.stringify(records)}`);
+      if (child.exitCode !== null || child.signalCode !== null)
+        throw new Error(`it ended without saying '${text}': ${JSON.stringify(records)}`);
       await Promise.race([new Promise<void>((resolve) => waiting.push(resolve)), ended]);
     }
   };

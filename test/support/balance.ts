@@ -23,6 +23,11 @@ export function globals(extra = ''): string {
   return `{\n  admin off\n  auto_https off\n${extra}\n}\n`;
 }
 
+/** The whole of a config: one site on an ephemeral loopback port (the same for all workers) with `body` inside. */
+export function site(body: string, globalOptions = ''): string {
+  return `${globals(globalOptions)}http://:0 {\n  bind 127.0.0.1\n${body}\n}\n`;
+}
+
 export async function startBalancer(
   t: TestContext,
   config: string,

@@ -37,6 +37,7 @@ async function runDemo(terminal: Terminal, workers: number): Promise<void> {
     const { runBalancer } = await import('../run-balancer.ts');
     await runBalancer(await readConfigFile({ config }), terminal, {
       workers,
+      keepsData: false,
       started: (balancer) => {
         isReady = true;
         say(welcome(balancer.address().port, pids, process.stdin.isTTY));

@@ -41,7 +41,7 @@ function readUpstreams(text: string): number {
 const HEADINGS = ['byte', 'after xor', 'after multiply'] as const;
 
 /** The table for people: one row a key byte, then the hash and the pick. */
-export function hashText(table: HashTable): string {
+function hashText(table: HashTable): string {
   const rows = table.steps.map((step) => [step.byte, step.xor, step.product].map(String));
   const widths = HEADINGS.map((heading, at) => Math.max(heading.length, ...rows.map((row) => row[at]?.length ?? 0)));
   const line = (cells: readonly string[]): string => cells.map((cell, at) => cell.padStart(widths[at] ?? 0)).join('  ');

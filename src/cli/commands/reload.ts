@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { ConfigWarning } from '../../control-plane/compile/compiled.ts';
+import { z } from 'zod';
 import { DEFAULT_ADMIN_ADDRESS, postAdmin } from '../admin-client.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
 import { CliError } from '../failure.ts';
@@ -21,17 +21,22 @@ export function addReloadCommand(program: Command, terminal: Terminal): void {
     .option('--address <host:port>', "admin address of the running balancer (default: the config's, or localhost:2019)")
     .option('--force', 'load it even when nothing changed')
     .action(async (options: ReloadOptions) => {
-      const { adaptConfig } = await import('../../control-plane/admin/adapt-config.ts');
-      const { readConfig } = await import('../../control-plane/config/from-json.ts');
-      const { config, warnings, positions } = adaptConfig(await readConfigFile(options), terminal.env);
-      // Faults are told here, where their line in the file is known.
-      readConfig(config, positions);
+      const request = await readConfigFile(options);
+      const { checkConfig } = await import('../check-config.ts');
+      // Faults and warnings are told here, where their line in the file is known.
+      const { config, warnings } = checkConfig(request, terminal.env);
+      printWarnings(terminal, warnings);
       const reply = await postAdmin(options.address ?? adminAddressOf(config), '/load', JSON.stringify(config), {
         'Content-Type': 'application/json',
         ...(options.force === true ? { 'Cache-Control': 'must-revalidate' } : {}),
       });
-      printWarnings(terminal, [...warnings, ...warningsOf(reply)]);
-      terminal.stdout.write('reloaded\n');
+      const loaded = readReply(reply);
+      const told = new Set(warnings.map(({ message }) => message));
+      printWarnings(
+        terminal,
+        loaded.warnings.filter(({ message }) => !told.has(message)),
+      );
+      terminal.stdout.write(loaded.unchanged ? 'nothing changed\n' : 'reloaded\n');
     });
 }
 
@@ -47,11 +52,21 @@ function adminAddressOf(config: unknown): string {
   return address.startsWith(':') ? `localhost${address}` : address.replace(/^(0\.0\.0\.0|\[::\]):/, 'localhost:');
 }
 
-function warningsOf(reply: string): readonly ConfigWarning[] {
-  const json: { warnings?: readonly ConfigWarning[] } = JSON.parse(reply);
-  return json.warnings ?? [];
+const REPLY = z.object({
+  unchanged: z.boolean(),
+  warnings: z.array(z.object({ file: z.string(), line: z.number(), directive: z.string(), message: z.string() })),
+});
+
+function readReply(text: string): z.infer<typeof REPLY> {
+  try {
+    return REPLY.parse(JSON.parse(text));
+  } catch (error) {
+    throw new CliError('the config was loaded, but the reply is not one of Holdfast', 1, { cause: error });
+  }
 }
 
 function fieldOf(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Object.entries(value).find(([key]) => key === name)?.[1] : undefined;
+  return typeof value === 'object' && value !== null
+    ? Object.entries(value).find(([key]) => key === name)?.[1]
+    : undefined;
 }

@@ -22,6 +22,7 @@ export function addRunCommand(program: Command, terminal: Terminal): void {
       // Imported here, so that the small commands start fast.
       const { runBalancer } = await import('../run-balancer.ts');
       await runBalancer(request, terminal, {
+        keepsData: true,
         ...(workers === undefined ? {} : { workers }),
         started: (balancer, log) => {
           if (options.watch !== true) return () => {};

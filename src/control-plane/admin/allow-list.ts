@@ -1,3 +1,4 @@
+import { joinHostPort } from '../../shared/net/address.ts';
 import type { AdminSpec } from '../compile/compiled.ts';
 
 /** Names of the own machine that no DNS answer can move elsewhere (RFC 6761 section 6.3). */
@@ -36,17 +37,12 @@ export function createAllowList(spec: AdminSpec, port: number): AllowList {
 }
 
 /** Bound to every address of the machine. */
-export function isWildcard(host: string): boolean {
+function isWildcard(host: string): boolean {
   return host === '' || host === '0.0.0.0' || host === '::';
 }
 
-export function isLoopback(host: string): boolean {
+function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.');
-}
-
-/** `host:port`, with brackets around an IPv6 address. */
-export function formatAuthority(host: string, port: number): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** The host part of an authority, brackets kept: `[::1]:2019` → `[::1]`. */
@@ -68,7 +64,10 @@ function parseEntry(text: string): Entry {
 function listenEntries(host: string, port: number): Entry[] {
   const names = isLoopback(host) || isWildcard(host) ? [...LOOPBACK_NAMES] : [];
   if (!isWildcard(host) && !names.includes(host) && host !== '::1') names.push(host.toLowerCase());
-  return names.map((name) => ({ scheme: '', authority: name.startsWith('[') ? `${name}:${port}` : formatAuthority(name, port) }));
+  return names.map((name) => ({
+    scheme: '',
+    authority: name.startsWith('[') ? `${name}:${port}` : joinHostPort(name, port),
+  }));
 }
 
 function originsOf({ scheme, authority }: Entry): string[] {

@@ -48,7 +48,12 @@ export class ConfigAccess {
     await refusing('loading new config', () => {
       // A new place has no secret to keep, and its neighbour's must not slip in.
       const root = restoreSecrets(written.root, written.replaced ? current : null);
-      return load({ text: JSON.stringify(root ?? null), adapter: 'json', filename: 'config', force: mustRevalidate(request) });
+      return load({
+        text: JSON.stringify(root ?? null),
+        adapter: 'json',
+        filename: 'config',
+        force: mustRevalidate(request),
+      });
     });
   }
 }

@@ -3,7 +3,10 @@ import { AdminError } from './exchange.ts';
 
 /** The parts of a path below `/config`; empty parts (a trailing slash) are dropped. */
 export function splitPath(rest: string): string[] {
-  return rest.split('/').filter((part) => part !== '').map(decodePart);
+  return rest
+    .split('/')
+    .filter((part) => part !== '')
+    .map(decodePart);
 }
 
 /** A path segment without its percent-encoding. */

@@ -1,6 +1,6 @@
 import type { Logger } from '../../shared/log.ts';
+import { joinHostPort } from '../../shared/net/address.ts';
 import type { AdminSpec } from '../compile/compiled.ts';
-import { formatAuthority, isLoopback } from './allow-list.ts';
 import type { Route } from './exchange.ts';
 import { AdminServer } from './server.ts';
 
@@ -57,16 +57,8 @@ export class AdminEndpoint {
   async #open(spec: AdminSpec): Promise<Running> {
     const server = new AdminServer({ spec, routes: this.#routes, log: this.#log });
     const address = await server.listen();
-    if (!isLoopback(spec.host)) this.#warnOpen(spec);
-    this.#log.info('admin endpoint started', { address: formatAuthority(address.host, address.port) });
+    this.#log.info('admin endpoint started', { address: joinHostPort(address.host, address.port) });
     return { server, spec, address };
-  }
-
-  #warnOpen(spec: AdminSpec): void {
-    this.#log.warn('the admin endpoint can be reached from other machines and asks for no password', {
-      listen: formatAuthority(spec.host, spec.port),
-      remedy: 'listen on localhost, or let a firewall decide who reaches it',
-    });
   }
 
   #retire(server: AdminServer): void {

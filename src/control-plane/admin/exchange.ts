@@ -50,7 +50,11 @@ export function emptyReply(status = 200): AdminReply {
   return { status, headers: {}, body: '' };
 }
 
-export function errorReply(status: number, message: string, headers: Readonly<Record<string, string>> = {}): AdminReply {
+export function errorReply(
+  status: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): AdminReply {
   return jsonReply({ error: message }, status, headers);
 }
 

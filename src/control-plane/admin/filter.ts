@@ -66,7 +66,8 @@ function isAllowedHost(authority: string, input: FilterInput, list: AllowList): 
 
 /** Requests no tool of ours sends, and browsers send on behalf of other sites. */
 function checkFetch(input: FilterInput, list: AllowList): Refusal | null {
-  if (/websocket/i.test(valuesOf(input, 'upgrade').join(','))) return refuse(400, 'websocket connections are not allowed');
+  if (/websocket/i.test(valuesOf(input, 'upgrade').join(',')))
+    return refuse(400, 'websocket connections are not allowed');
   const origin = firstOf(input, 'origin');
   if (origin.toLowerCase() === 'null') return refuse(400, "invalid origin: 'null'");
   if (isForeignSite(input) && !isAllowedOrigin(origin, input, list)) {

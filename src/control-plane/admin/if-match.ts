@@ -13,7 +13,8 @@ export function checkIfMatch(header: string, shown: unknown): void {
   const path = parts[1] ?? '';
   if (!/^\/config(\/|$)/.test(path)) throw new AdminError(400, `If-Match names no config path: ${path}`);
   const body = showValue(valueAt(shown, splitPath(path.slice('/config'.length))));
-  if (etagOf(path, body) !== header.trim()) throw new AdminError(412, `the config at ${path} changed since it was read`);
+  if (etagOf(path, body) !== header.trim())
+    throw new AdminError(412, `the config at ${path} changed since it was read`);
 }
 
 /** A config value as `GET /config` sends it. */

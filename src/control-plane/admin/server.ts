@@ -1,9 +1,18 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Logger } from '../../shared/log.ts';
+import { joinHostPort } from '../../shared/net/address.ts';
 import type { AdminSpec } from '../compile/compiled.ts';
-import { createAllowList, formatAuthority, type AllowList } from './allow-list.ts';
+import { createAllowList, type AllowList } from './allow-list.ts';
 import { DEFAULT_MAX_BODY_BYTES, readBody } from './body.ts';
-import { AdminError, emptyReply, errorReply, sendReply, type AdminReply, type AdminRequest, type Route } from './exchange.ts';
+import {
+  AdminError,
+  emptyReply,
+  errorReply,
+  sendReply,
+  type AdminReply,
+  type AdminRequest,
+  type Route,
+} from './exchange.ts';
 import { filterRequest } from './filter.ts';
 import { findRoute } from './router.ts';
 
@@ -107,7 +116,10 @@ export class AdminServer {
       this.#allowList,
     );
     if (!verdict.allowed) {
-      this.#options.log.warn('admin request refused', { reason: verdict.message, remote: message.socket.remoteAddress });
+      this.#options.log.warn('admin request refused', {
+        reason: verdict.message,
+        remote: message.socket.remoteAddress,
+      });
       return { reply: errorReply(verdict.status, verdict.message), cors: {} };
     }
     const cors = corsHeaders(verdict.origin);
@@ -142,7 +154,7 @@ export class AdminServer {
 
 function localAuthority({ socket }: IncomingMessage): string {
   const address = (socket.localAddress ?? '').replace(/^::ffff:(?=\d+\.)/i, '');
-  return formatAuthority(address, socket.localPort ?? 0);
+  return joinHostPort(address, socket.localPort ?? 0);
 }
 
 /** Path and query of a target in origin or absolute form. */

@@ -44,9 +44,14 @@ test('lines made of known words are adapted or refused with a position', () => {
 });
 
 test('blocks of known words inside a site are adapted or refused with a position', () => {
-  const line = fc.array(fc.constantFrom(...WORDS.filter((word) => !/[{}\n]/.test(word))), { minLength: 1, maxLength: 4 });
+  const line = fc.array(fc.constantFrom(...WORDS.filter((word) => !/[{}\n]/.test(word))), {
+    minLength: 1,
+    maxLength: 4,
+  });
   const block = fc.array(line, { maxLength: 3 }).map((lines) => lines.map((words) => words.join(' ')).join('\n'));
   const directive = fc.constantFrom(...DIRECTIVES.keys());
-  const site = fc.tuple(directive, line, block).map(([name, words, inner]) => `:80 {\n${name} ${words.join(' ')} {\n${inner}\n}\n}`);
+  const site = fc
+    .tuple(directive, line, block)
+    .map(([name, words, inner]) => `:80 {\n${name} ${words.join(' ')} {\n${inner}\n}\n}`);
   fc.assert(fc.property(site, survive), { numRuns: 1500 });
 });

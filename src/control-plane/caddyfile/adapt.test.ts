@@ -25,7 +25,9 @@ const PROXY = 'apps.http.servers.srv0.routes.0.handle.0';
 
 test('positions lead from a JSON path to the line it was written on', () => {
   const { positions } = adapt(
-    proxy('  lb_policy cookie {\n   name s\n   secret x\n   max_age 5\n  }\n  health_uri /h\n  health_interval 3s\n  header_down Set-Cookie v\n  to c:3'),
+    proxy(
+      '  lb_policy cookie {\n   name s\n   secret x\n   max_age 5\n  }\n  health_uri /h\n  health_interval 3s\n  header_down Set-Cookie v\n  to c:3',
+    ),
   );
   const lineOf = (path: string): number | undefined => positions.get(path)?.line;
   assert.equal(lineOf('apps.http.servers.srv0'), 1);
@@ -82,7 +84,10 @@ test('longer paths come before shorter ones, then other matchers, then none', ()
 test('matchers of a block reach into blocks inside it and not out of it', () => {
   const inner = 'handle {\n @m method GET\n route {\n respond @m in\n }\n}';
   assert.ok(adapt(`:80 {\n ${inner}\n}\n`));
-  assert.throws(() => adapt(`:80 {\n ${inner}\n respond @m out\n}\n`), /unrecognized matcher name: @m, at Caddyfile:8$/);
+  assert.throws(
+    () => adapt(`:80 {\n ${inner}\n respond @m out\n}\n`),
+    /unrecognized matcher name: @m, at Caddyfile:8$/,
+  );
 });
 
 test('a field may have any name', () => {
@@ -122,7 +127,10 @@ const IN_PROXY: readonly (readonly [line: string, message: string])[] = [
   ['header_up ?X y', 'the ? modifier is for response headers only, in the header directive: ?X'],
   ['request_buffers 4XB', "invalid byte size '4XB': write a number, or one such as 4KB or 4KiB"],
   ['to ws://c', 'the scheme ws:// is only supported in browsers; use http:// instead'],
-  ['to http://c/path', "for now, URLs for proxy upstreams only support scheme, host, and port components: remove what follows the port in 'http://c/path'; paths are changed by rewrite"],
+  [
+    'to http://c/path',
+    "for now, URLs for proxy upstreams only support scheme, host, and port components: remove what follows the port in 'http://c/path'; paths are changed by rewrite",
+  ],
   ['to c:9-8', "end port must be greater than start port in 'c:9-8'"],
   ['to ::1', "the upstream '::1' has too many colons: put an IPv6 address in brackets"],
   ['to https://c:80', 'upstream address has conflicting scheme (https://) and port (:80)'],
@@ -135,25 +143,52 @@ for (const [line, message] of IN_PROXY) {
   test(`'${line.replaceAll('\n', '; ')}' in reverse_proxy is told with its line`, () => {
     // The proxy begins on line 2; of two lines the second is at fault.
     const expected = line.includes('\n') ? 4 : 3;
-    assert.throws(() => adapt(proxy(line)), (error) => {
-      assert.ok(error instanceof ConfigError);
-      assert.equal(error.message, `parsing caddyfile tokens for 'reverse_proxy': ${message}, at Caddyfile:${expected}`);
-      assert.deepEqual(error.position, { file: 'Caddyfile', line: expected });
-      return true;
-    });
+    assert.throws(
+      () => adapt(proxy(line)),
+      (error) => {
+        assert.ok(error instanceof ConfigError);
+        assert.equal(
+          error.message,
+          `parsing caddyfile tokens for 'reverse_proxy': ${message}, at Caddyfile:${expected}`,
+        );
+        assert.deepEqual(error.position, { file: 'Caddyfile', line: expected });
+        return true;
+      },
+    );
   });
 }
 
 const ELSEWHERE: readonly (readonly [text: string, message: string])[] = [
-  ['a.test {\n handle {\n  bind 1.2.3.4\n }\n}', "parsing caddyfile tokens for 'handle': directive 'bind' belongs to the site and cannot be used in a block, at Caddyfile:3"],
-  ['{\n auto_https no\n}', "parsing caddyfile tokens for 'auto_https': auto_https must be one of off, disable_redirects, disable_certs, ignore_loaded_certs; got 'no', at Caddyfile:2"],
-  ['{\n servers {\n  timeouts {\n   idle x\n  }\n }\n}', "parsing caddyfile tokens for 'servers': parsing idle timeout duration 'x': write a number and a unit, such as 10s or 1m30s, at Caddyfile:4"],
-  ['{\n resolvers dns.test\n}', "parsing caddyfile tokens for 'resolvers': bad resolver 'dns.test': write an IP address, with a port if it is not 53, at Caddyfile:2"],
-  ['a.test {\n}\nb.test\n', "site 'b.test' has no block: beside other sites each needs curly braces of its own, at Caddyfile:3"],
+  [
+    'a.test {\n handle {\n  bind 1.2.3.4\n }\n}',
+    "parsing caddyfile tokens for 'handle': directive 'bind' belongs to the site and cannot be used in a block, at Caddyfile:3",
+  ],
+  [
+    '{\n auto_https no\n}',
+    "parsing caddyfile tokens for 'auto_https': auto_https must be one of off, disable_redirects, disable_certs, ignore_loaded_certs; got 'no', at Caddyfile:2",
+  ],
+  [
+    '{\n servers {\n  timeouts {\n   idle x\n  }\n }\n}',
+    "parsing caddyfile tokens for 'servers': parsing idle timeout duration 'x': write a number and a unit, such as 10s or 1m30s, at Caddyfile:4",
+  ],
+  [
+    '{\n resolvers dns.test\n}',
+    "parsing caddyfile tokens for 'resolvers': bad resolver 'dns.test': write an IP address, with a port if it is not 53, at Caddyfile:2",
+  ],
+  [
+    'a.test {\n}\nb.test\n',
+    "site 'b.test' has no block: beside other sites each needs curly braces of its own, at Caddyfile:3",
+  ],
   ['http://a.test:443 {\n}', '[http://a.test:443] scheme and port violate convention, at Caddyfile:1'],
-  ['a.test {\n @m nope x\n respond @m hi\n}', "unrecognized matcher module 'nope': known are client_ip, expression, header, header_regexp, host, method, not, path, path_regexp, protocol, query, remote_ip, vars, vars_regexp, at Caddyfile:2"],
+  [
+    'a.test {\n @m nope x\n respond @m hi\n}',
+    "unrecognized matcher module 'nope': known are client_ip, expression, header, header_regexp, host, method, not, path, path_regexp, protocol, query, remote_ip, vars, vars_regexp, at Caddyfile:2",
+  ],
   ['a.test {\n @m path /x\n @m path /y\n}', 'matcher is defined more than once: @m, at Caddyfile:3'],
-  ['a.test {\n log {\n  level LOUD\n }\n}', "parsing caddyfile tokens for 'log': unknown log level 'LOUD': write one of DEBUG, INFO, WARN, ERROR, PANIC, FATAL, at Caddyfile:3"],
+  [
+    'a.test {\n log {\n  level LOUD\n }\n}',
+    "parsing caddyfile tokens for 'log': unknown log level 'LOUD': write one of DEBUG, INFO, WARN, ERROR, PANIC, FATAL, at Caddyfile:3",
+  ],
 ];
 
 for (const [text, message] of ELSEWHERE) {

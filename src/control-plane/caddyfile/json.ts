@@ -26,7 +26,7 @@ export function ownList(target: JsonObject, key: string): readonly JsonValue[] {
 
 /** Equal as JSON, whatever the order of keys. */
 export function sameJson(left: JsonValue | undefined, right: JsonValue | undefined): boolean {
-  return canonical(left) === canonical(right);
+  return left === right || canonical(left) === canonical(right);
 }
 
 function canonical(value: JsonValue | undefined): string {

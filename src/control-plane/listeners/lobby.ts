@@ -88,7 +88,7 @@ export class Lobby {
 function forward(taker: SocketTaker, key: string, socket: Socket): void {
   try {
     taker.takeSocket(key, socket);
-  } catch (e) { process._rawDebug('FWD', e);
+  } catch {
     // The handle has gone in the meantime, and the client with it: nothing is left to pass on.
     socket.destroy();
   }

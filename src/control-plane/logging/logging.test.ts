@@ -29,7 +29,10 @@ test('debug lines are written only while debug is on', () => {
   log.debug('two');
   log.setDebug(false);
   log.debug('three');
-  assert.deepEqual(target.lines.map((line) => JSON.parse(line).msg), ['two']);
+  assert.deepEqual(
+    target.lines.map((line) => JSON.parse(line).msg),
+    ['two'],
+  );
 });
 
 test('a terminal gets readable text', () => {

@@ -134,12 +134,7 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     ['server'],
     'Requests answered without a try because no upstream was eligible.',
   ),
-  accepted: define(
-    'counter',
-    'holdfast_http_connections_accepted_total',
-    ['server'],
-    'Client connections accepted.',
-  ),
+  accepted: define('counter', 'holdfast_http_connections_accepted_total', ['server'], 'Client connections accepted.'),
   bytesIn: define('counter', 'holdfast_http_received_bytes_total', ['server'], 'Bytes received from clients.'),
   bytesOut: define('counter', 'holdfast_http_sent_bytes_total', ['server'], 'Bytes sent to clients.'),
 

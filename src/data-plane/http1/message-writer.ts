@@ -40,6 +40,7 @@ export class MessageWriter {
   /** Ends the message; `trailers` are whole lines and need a chunked message. */
   end(trailers: string): void {
     const last = this.#chunked ? `${LAST_CHUNK}${trailers}\r\n` : '';
+    this.#chunked = false;
     const text = this.#takeHead() + last;
     if (text !== '') this.#socket.write(text, 'latin1');
     this.#uncork();

@@ -176,7 +176,9 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   reset(): void {
     this.#user = null;
     this.#tunnel = null;
-    this.#socket.resetAndDestroy();
+    // A reset of a socket that is still connecting would wait for the connection.
+    if (this.#connected) this.#socket.resetAndDestroy();
+    else this.#socket.destroy();
   }
 
   /** The drain deadline of its slot passed, or the thread dies: both sides see a reset. */
@@ -273,6 +275,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   /** Returns the index behind the head, or −1 when it is not complete or refused. */
   #readHead(buffer: Buffer, at: number, end: number, owned: boolean): number {
     if (!this.#awaiting) return this.#fail('invalid', 'bytes before a request');
+    this.reused = false;
     const headEnd = findHeadEnd(buffer, at, end);
     if (headEnd < 0) {
       if (end - at > this.#limits.maxBytes) return this.#fail('invalid', 'response head too large');
@@ -289,7 +292,9 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     }
     const user = this.#user!;
     user.onResponseHead(head);
-    if (this.#user === user && this.#tunnel === null && !this.#awaiting && this.#body === BODY_NONE) this.#complete('');
+    if (this.#user === user && this.#tunnel === null && !this.#awaiting && this.#body === BODY_NONE) {
+      this.#complete('', headEnd < end);
+    }
     return headEnd;
   }
 
@@ -311,7 +316,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
       const take = Math.min(this.#remaining, end - at);
       this.#remaining -= take;
       user.onResponseBody(buffer, at, at + take);
-      if (this.#remaining === 0 && this.#user === user) this.#complete('');
+      if (this.#remaining === 0 && this.#user === user) this.#complete('', at + take < end);
       return at + take;
     }
     if (this.#body === BODY_CLOSE) {
@@ -326,7 +331,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     const next = decoder.feed(buffer, at, end, this);
     if (this.#user !== user) return -1;
     if (decoder.error !== 0) return this.#fail('invalid', 'broken chunked body');
-    if (decoder.done) this.#complete(decoder.trailers);
+    if (decoder.done) this.#complete(decoder.trailers, next < end);
     return next;
   }
 
@@ -335,10 +340,11 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     this.#user?.onResponseBody(buffer, start, end);
   }
 
-  #complete(trailers: string): void {
+  /** `surplus`: bytes nobody asked for stand behind the response; the next user must not take them for its own. */
+  #complete(trailers: string, surplus: boolean): void {
     this.#inBody = false;
     this.#body = BODY_NONE;
-    this.#user!.onResponseEnd(trailers, this.#keepAlive && !this.#ended);
+    this.#user!.onResponseEnd(trailers, this.#keepAlive && !this.#ended && !surplus);
   }
 
   #fail(failure: UpstreamFailure, detail: string): number {
@@ -355,7 +361,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     } else if (this.#user === null) {
       this.close();
     } else if (this.#inBody && this.#body === BODY_CLOSE) {
-      this.#complete('');
+      this.#complete('', false);
     } else {
       this.#fail('closed', 'closed before the response was complete');
     }

@@ -105,7 +105,6 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
   #upstream: UpstreamSide | null = null;
   #attempts = 0;
   #lastStatus = 0;
-  #replayed = false;
   #rerouted = false;
 
   #requestComplete: boolean;
@@ -469,17 +468,17 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       this.#world.facts.count(endpoint.slot, FACT_BROKEN, 1);
       this.#clientSide.reset();
       this.#finish('cut', this.#status);
-    } else if (failure === 'closed' && reused && !this.#replayed && this.#replayable()) {
-      // Its idle time was over just as it was used again: no fault of the server's (RFC 9112 section 9.3.1).
-      this.#replayed = true;
-      this.#connect(endpoint, true);
+    } else if (failure === 'closed' && reused) {
+      this.#idleEnded(endpoint);
     } else {
       this.#upstreamBroke(failure, endpoint.slot, detail);
     }
   }
 
-  #replayable(): boolean {
-    return isIdempotent(this.method) && this.#hasNoBody();
+  /** Its idle time was over just as it was used again: no fault of the server's (RFC 9112 section 9.3.1). */
+  #idleEnded(endpoint: EndpointPlan): void {
+    if (isIdempotent(this.method) && this.#hasNoBody()) this.#connect(endpoint, true);
+    else this.#answerError(502);
   }
 
   #hasNoBody(): boolean {
@@ -518,7 +517,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
     const wanted = wantedUpgrade(this.head);
     const agreed = head.joined(FIELD_UPGRADE, ', ').toLowerCase();
     const upstream = this.#upstream!;
-    if (wanted === '' || agreed !== wanted) {
+    if (wanted === '' || agreed !== wanted || !this.#requestComplete) {
       const { slot } = this.#endpoint!;
       this.#leaveEndpoint();
       upstream.reset();

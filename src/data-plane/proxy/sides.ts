@@ -39,7 +39,7 @@ export interface ClientSide extends RawSide {
 
 /** What the exchange may ask of the upstream's side. */
 export interface UpstreamSide extends RawSide {
-  /** The connection carried another exchange before this one. */
+  /** The connection carried another exchange before this one, which it has not begun to answer. */
   readonly reused: boolean;
   /** `lines` are complete for the upstream leg; `chunked` frames the body that follows. */
   sendHead(requestLine: string, lines: string, method: string, chunked: boolean): void;

@@ -17,7 +17,12 @@ export function loadRoute({ load, plane }: AdminContext): Route {
         const adapter = adapterOf(request);
         const text = (await request.body()).toString('utf8');
         const result = await refusing('loading config', () =>
-          load({ text: adapter === 'json' ? keepSecrets(text, plane.config()) : text, adapter, filename: 'Caddyfile', force: mustRevalidate(request) }),
+          load({
+            text: adapter === 'json' ? keepSecrets(text, plane.config()) : text,
+            adapter,
+            filename: 'Caddyfile',
+            force: mustRevalidate(request),
+          }),
         );
         return jsonReply({ warnings: result.warnings, generation: result.generation, unchanged: result.unchanged });
       },

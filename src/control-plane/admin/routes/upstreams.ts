@@ -43,7 +43,12 @@ async function patchUpstream({ plane, log }: AdminContext, request: AdminRequest
   const patch = readPatch(parseJson(await request.body()));
   if (!plane.patchUpstream(address, patch)) throw unknownAddress(address);
   log.info('upstream changed through the admin API', { address, ...patch });
-  return jsonReply(plane.upstreams().filter((status) => isNamed(status, address)).map(showUpstream));
+  return jsonReply(
+    plane
+      .upstreams()
+      .filter((status) => isNamed(status, address))
+      .map(showUpstream),
+  );
 }
 
 function readPatch(json: unknown): UpstreamPatch {
@@ -63,7 +68,8 @@ function readPatch(json: unknown): UpstreamPatch {
 
 function readDrain(text: string): number {
   const ms = parseDuration(text);
-  if (ms === undefined || ms < 0) throw new AdminError(400, `invalid "drain" ${JSON.stringify(text)}: give a duration such as "30s"`);
+  if (ms === undefined || ms < 0)
+    throw new AdminError(400, `invalid "drain" ${JSON.stringify(text)}: give a duration such as "30s"`);
   return ms;
 }
 

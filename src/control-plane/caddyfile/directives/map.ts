@@ -6,7 +6,10 @@ import type { Statement } from '../syntax/statement.ts';
 import type { Token } from '../syntax/token.ts';
 import { handlerDirective } from './handler.ts';
 
-/** `map [<matcher>] <source> <destination…> { [~]<input> <output…> | default <output…> }`; `-` leaves an output empty. */
+/**
+ * `map [<matcher>] <source> <destination…> { [~]<input> <output…> | default <output…> }`; `-` leaves an output
+ * empty.
+ */
 export const map: Directive = handlerDirective('map', (statement) => {
   const [source, ...destinations] = statement.args;
   if (source === undefined || destinations.length === 0) throw wrongCount(statement);

@@ -10,7 +10,8 @@ export const autoHttps: GlobalOption = {
   parse(statement, options) {
     for (const token of some(statement, 1)) {
       const word = WORDS.find((known) => known === token.text);
-      if (word === undefined) throw failure(token, `auto_https must be one of ${WORDS.join(', ')}; got '${token.text}'`);
+      if (word === undefined)
+        throw failure(token, `auto_https must be one of ${WORDS.join(', ')}; got '${token.text}'`);
       options.autoHttps.add(word);
     }
   },

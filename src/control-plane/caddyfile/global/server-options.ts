@@ -86,7 +86,8 @@ function protocols(line: Statement, block: ServerOptions): JsonValue {
   const known = ['h1', 'h2', 'h2c', 'h3'];
   const names = some(line, 1);
   for (const [index, token] of names.entries()) {
-    if (!known.includes(token.text)) throw failure(token, `unknown protocol '${token.text}': expected h1, h2, h2c, or h3`);
+    if (!known.includes(token.text))
+      throw failure(token, `unknown protocol '${token.text}': expected h1, h2, h2c, or h3`);
     if (names.findIndex((other) => other.text === token.text) !== index) {
       throw failure(token, `protocol ${token.text} specified more than once`);
     }

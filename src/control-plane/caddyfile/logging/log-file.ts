@@ -66,5 +66,7 @@ export function parseFileWriter(line: Statement): JsonObject {
 
 /** Words separated by spaces or commas. */
 function listed(line: Statement): string[] {
-  return some(line, 1).flatMap((token) => token.text.split(',')).filter((text) => text !== '');
+  return some(line, 1)
+    .flatMap((token) => token.text.split(','))
+    .filter((text) => text !== '');
 }

@@ -16,7 +16,11 @@ export function parseEncoder(line: Statement): JsonObject {
   some({ ...inner, block: null }, 0, 0);
   const encoder: JsonObject = { format: kind.text };
   for (const option of blockOf(inner)) {
-    if (!/^(?:message|level|time|name|caller|stacktrace|line)_(?:key|format|ending|local)$|^duration_format$/.test(option.name.text)) {
+    if (
+      !/^(?:message|level|time|name|caller|stacktrace|line)_(?:key|format|ending|local)$|^duration_format$/.test(
+        option.name.text,
+      )
+    ) {
       throw failure(option.name, `unrecognized subdirective ${option.name.text}`);
     }
     encoder[option.name.text] = one(option).text;

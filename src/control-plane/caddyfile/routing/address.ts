@@ -48,7 +48,8 @@ function splitHostPort(authority: string, token: Token): { host: string; port: s
   const outside = authority.replace(/\{[^}]*\}/g, (placeholder) => 'x'.repeat(placeholder.length));
   const colons = outside.split(':').length - 1;
   if (colons === 0) return { host: authority, port: '' };
-  if (colons > 1) throw failure(token, `the address '${authority}' has too many colons: put an IPv6 address in brackets`);
+  if (colons > 1)
+    throw failure(token, `the address '${authority}' has too many colons: put an IPv6 address in brackets`);
   const colon = outside.indexOf(':');
   const port = authority.slice(colon + 1);
   if (port === '') throw failure(token, `the address '${authority}' ends with a colon: write a port after it`);

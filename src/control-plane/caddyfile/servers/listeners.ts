@@ -25,7 +25,9 @@ export function groupByListener(sites: readonly Site[], defaultBind: readonly To
   const numbers = new Map(sites.map((site, index) => [site, index]));
   for (const listen of [...served.keys()].toSorted()) {
     const here = served.get(listen) ?? [];
-    const identity = here.map(({ site, addresses }) => `${numbers.get(site) ?? -1} ${addresses.map(addressKey).join(' ')}`);
+    const identity = here.map(
+      ({ site, addresses }) => `${numbers.get(site) ?? -1} ${addresses.map(addressKey).join(' ')}`,
+    );
     const key = identity.join('\n');
     const group = groups.get(key);
     if (group === undefined) groups.set(key, { listen: [listen], sites: here });

@@ -16,10 +16,7 @@ export interface ServedSite {
 }
 
 /** Values of one kind, in order. */
-export function valuesOf<Kind extends SiteValue['kind']>(
-  site: Site,
-  kind: Kind,
-): Extract<SiteValue, { kind: Kind }>[] {
+export function valuesOf<Kind extends SiteValue['kind']>(site: Site, kind: Kind): Extract<SiteValue, { kind: Kind }>[] {
   return site.values.filter((value): value is Extract<SiteValue, { kind: Kind }> => value.kind === kind);
 }
 

@@ -53,7 +53,13 @@ function bindToken(token: Token, given: ImportArguments): Token[] {
   const importChain = [given.link, ...token.importChain];
   const range = token.text.startsWith('{args[') ? RANGE.exec(token.text) : null;
   if (range !== null) {
-    return sliceArguments(range, given.args).map(({ text, raw, quote }) => ({ ...token, text, raw, quote, importChain }));
+    return sliceArguments(range, given.args).map(({ text, raw, quote }) => ({
+      ...token,
+      text,
+      raw,
+      quote,
+      importChain,
+    }));
   }
   if (!token.text.includes('{args')) return [{ ...token, importChain }];
   warnOfIndexes(token, given);

@@ -68,7 +68,8 @@ function cutPadding(rows: readonly string[], marker: string, file: string, line:
       if (row.startsWith(padding)) return row.slice(padding.length);
       const at = line + 1 + index;
       const place = `in heredoc <<${marker} on line #${at} [${row}]`;
-      const what = `mismatched leading whitespace ${place}, expected whitespace [${padding}] to match the closing marker`;
+      const wanted = `expected whitespace [${padding}] to match the closing marker`;
+      const what = `mismatched leading whitespace ${place}, ${wanted}`;
       throw new ConfigError(`${what}, at ${file}:${at}`, { file, line: at });
     })
     .join('\n');

@@ -110,11 +110,20 @@ test('an escaped or spaced << is an ordinary word', () => {
 });
 
 for (const [source, message] of [
-  ['a\nb <<\nx', "missing opening heredoc marker on line #2; must contain only alphanumeric characters, dashes and underscores; got empty string, at F:2"],
+  [
+    'a\nb <<\nx',
+    'missing opening heredoc marker on line #2; must contain only alphanumeric characters, dashes and underscores; got empty string, at F:2',
+  ],
   ['<<<E\nE', "too many '<' for heredoc on line #1; only use two, for example <<END, at F:1"],
-  ['<<E!\nE!', "heredoc marker on line #1 must contain only alphanumeric characters, dashes and underscores; got 'E!', at F:1"],
+  [
+    '<<E!\nE!',
+    "heredoc marker on line #1 must contain only alphanumeric characters, dashes and underscores; got 'E!', at F:1",
+  ],
   ['\n<<E\nabc', 'incomplete heredoc <<E on line #2, expected ending marker E, at F:2'],
-  ['<<E\n\ta\n  E', 'mismatched leading whitespace in heredoc <<E on line #2 [\ta], expected whitespace [  ] to match the closing marker, at F:2'],
+  [
+    '<<E\n\ta\n  E',
+    'mismatched leading whitespace in heredoc <<E on line #2 [\ta], expected whitespace [  ] to match the closing marker, at F:2',
+  ],
 ] as const) {
   test(`the broken heredoc ${JSON.stringify(source)} is told with its line`, () => {
     assert.throws(() => lex(source, 'F'), { message });
@@ -128,7 +137,10 @@ test('any text gives words in the order of their lines, or a ConfigError', () =>
     fc.property(source, (text) => {
       try {
         const lines = linesOf(text);
-        assert.deepEqual(lines, lines.toSorted((a, b) => a - b));
+        assert.deepEqual(
+          lines,
+          lines.toSorted((a, b) => a - b),
+        );
       } catch (error) {
         assert.ok(error instanceof ConfigError);
         assert.equal(error.position?.file, 'F');

@@ -127,6 +127,13 @@ function newlinesIn(text: string): number {
 }
 
 function isSpace(char: string): boolean {
-  return char === ' ' || char === '\n' || char === '\t' || char === '\r' || (char > '\u007F' && /\s/u.test(char)) ||
-    char === '\v' || char === '\f';
+  return (
+    char === ' ' ||
+    char === '\n' ||
+    char === '\t' ||
+    char === '\r' ||
+    (char > '\u007F' && /\s/u.test(char)) ||
+    char === '\v' ||
+    char === '\f'
+  );
 }

@@ -35,7 +35,9 @@ function show(statements: readonly Statement[]): string {
 }
 
 function body(document: Document): string {
-  return document.sites.map(({ keys, body: lines }) => `${keys.map((key) => key.text).join('+')}: ${show(lines)}`).join(' | ');
+  return document.sites
+    .map(({ keys, body: lines }) => `${keys.map((key) => key.text).join('+')}: ${show(lines)}`)
+    .join(' | ');
 }
 
 test('global options, sites with several addresses and nested blocks are told apart', () => {
@@ -57,7 +59,10 @@ test('empty blocks may be written on one line', () => {
 });
 
 test('variables of the environment are put in before the text is cut into words', () => {
-  assert.equal(body(parse('{$HOST} {\n x {$NONE:fallback} {$EMPTY:unused}y {$NONE}z\n}')), 'a.test+b.test: x fallback y z');
+  assert.equal(
+    body(parse('{$HOST} {\n x {$NONE:fallback} {$EMPTY:unused}y {$NONE}z\n}')),
+    'a.test+b.test: x fallback y z',
+  );
 });
 
 test('a snippet takes arguments one by one, in ranges and inside words', () => {
@@ -75,12 +80,16 @@ test('a block that was not given leaves nothing behind', () => {
 });
 
 test('snippets import other snippets and hand on what they were given', () => {
-  const text = '(in) {\n y {args[0]}\n {block}\n}\n(out) {\n import in {args[0]}2 {\n  {block}\n }\n}\na {\n import out 1 {\n  z\n }\n}';
+  const text =
+    '(in) {\n y {args[0]}\n {block}\n}\n(out) {\n import in {args[0]}2 {\n  {block}\n }\n}\na {\n import out 1 {\n  z\n }\n}';
   assert.equal(body(parse(text)), 'a: y 12; z');
 });
 
 test('an imported file may hold sites and snippets, and its paths are relative to it', () => {
-  const files = { 'conf/sites.conf': 'import more/x.conf\nb.test {\n import s 2\n}\n', 'conf/more/x.conf': '(s) {\n x {args[0]}\n}\n' };
+  const files = {
+    'conf/sites.conf': 'import more/x.conf\nb.test {\n import s 2\n}\n',
+    'conf/more/x.conf': '(s) {\n x {args[0]}\n}\n',
+  };
   assert.equal(body(parse('import conf/sites.conf\na.test {\n import s 1\n}', files)), 'b.test: x 2 | a.test: x 1');
 });
 
@@ -106,25 +115,64 @@ for (const [what, text, message] of [
   ['a closing brace too many', 'a {\n}\n}', "unexpected '}' because no matching opening brace, at Caddyfile:3"],
   ['a block that stays open', 'a {\n x {\n }\n', "the block of 'a' is never closed: '}' is missing, at Caddyfile:1"],
   ['a word behind a closing brace', 'a {\n} b', "unexpected 'b' after '}' on same line, at Caddyfile:2"],
-  ['a word behind an opening brace', 'a {\n x { y\n }\n}', "unexpected next token after '{' on same line, at Caddyfile:2"],
-  ['a brace without space', 'a{\n}', "site addresses cannot end with a curly brace: 'a{' - put a space between the token and the brace, at Caddyfile:1"],
-  ['a comma inside an address', 'a,b {\n}', "site addresses cannot contain a comma ',': 'a,b' - put a space after the comma to separate site addresses, at Caddyfile:1"],
-  ['a comma before the brace', 'a, {\n}', "site addresses cannot end with a comma: 'a,' - remove the comma before '{', at Caddyfile:1"],
-  ['global options after a site', 'a {\n}\n{\n}', 'server block without any key is global configuration, and if used, it must be first, at Caddyfile:3'],
-  ['global options twice', '{\n}\n{\n}', 'anonymous blocks are not supported: global options are written once, at Caddyfile:3'],
-  ['a matcher outside a site', '@m path /x\n', 'request matchers may not be defined globally, they must be in a site block; found @m, at Caddyfile:1'],
+  [
+    'a word behind an opening brace',
+    'a {\n x { y\n }\n}',
+    "unexpected next token after '{' on same line, at Caddyfile:2",
+  ],
+  [
+    'a brace without space',
+    'a{\n}',
+    "site addresses cannot end with a curly brace: 'a{' - put a space between the token and the brace, at Caddyfile:1",
+  ],
+  [
+    'a comma inside an address',
+    'a,b {\n}',
+    "site addresses cannot contain a comma ',': 'a,b' - put a space after the comma to separate site addresses, at Caddyfile:1",
+  ],
+  [
+    'a comma before the brace',
+    'a, {\n}',
+    "site addresses cannot end with a comma: 'a,' - remove the comma before '{', at Caddyfile:1",
+  ],
+  [
+    'global options after a site',
+    'a {\n}\n{\n}',
+    'server block without any key is global configuration, and if used, it must be first, at Caddyfile:3',
+  ],
+  [
+    'global options twice',
+    '{\n}\n{\n}',
+    'anonymous blocks are not supported: global options are written once, at Caddyfile:3',
+  ],
+  [
+    'a matcher outside a site',
+    '@m path /x\n',
+    'request matchers may not be defined globally, they must be in a site block; found @m, at Caddyfile:1',
+  ],
   ['a snippet defined twice', '(s) {\n}\n(s) {\n}', 'redeclaration of previously declared snippet s, at Caddyfile:3'],
   ['an import without a name', 'a {\n import\n}', 'import requires a non-empty filepath, at Caddyfile:2'],
-  ['two wildcards', 'import */*.conf', 'glob pattern may only contain one wildcard (*), but has others: */*.conf, at Caddyfile:1'],
-  ['a snippet that imports itself', '(s) {\n import s\n}\nimport s', "a cycle of imports exists between Caddyfile:s and Caddyfile:s, at Caddyfile:2 import chain ['Caddyfile:4 (import s)']"],
+  [
+    'two wildcards',
+    'import */*.conf',
+    'glob pattern may only contain one wildcard (*), but has others: */*.conf, at Caddyfile:1',
+  ],
+  [
+    'a snippet that imports itself',
+    '(s) {\n import s\n}\nimport s',
+    "a cycle of imports exists between Caddyfile:s and Caddyfile:s, at Caddyfile:2 import chain ['Caddyfile:4 (import s)']",
+  ],
 ] as const) {
   test(`${what} is told with file and line`, () => {
-    assert.throws(() => parse(text), (error) => {
-      assert.ok(error instanceof ConfigError);
-      assert.equal(error.message, message);
-      assert.equal(error.position?.file, 'Caddyfile');
-      return true;
-    });
+    assert.throws(
+      () => parse(text),
+      (error) => {
+        assert.ok(error instanceof ConfigError);
+        assert.equal(error.message, message);
+        assert.equal(error.position?.file, 'Caddyfile');
+        return true;
+      },
+    );
   });
 }
 
@@ -138,7 +186,10 @@ test('a fault in an imported file names that file', () => {
 
 test('files that import each other are a cycle', () => {
   const files = { 'a.conf': 'import b.conf', 'b.conf': 'import a.conf' };
-  assert.throws(() => parse('import a.conf', files), /a cycle of imports exists between b\.conf and a\.conf, at b\.conf:1/);
+  assert.throws(
+    () => parse('import a.conf', files),
+    /a cycle of imports exists between b\.conf and a\.conf, at b\.conf:1/,
+  );
 });
 
 test('blocks nested without end are refused, not overflowed', () => {
@@ -146,6 +197,12 @@ test('blocks nested without end are refused, not overflowed', () => {
 });
 
 test('snippets that multiply each other are refused before they fill the memory', () => {
-  const levels = Array.from({ length: 12 }, (_unused, index) => `(s${index + 1}) {\n${`import s${index}\n`.repeat(10)}}\n`);
-  assert.throws(() => parse(`(s0) {\n x\n}\n${levels.join('')}a {\n import s12\n}`), /imports bring in more than 1000000 lines/);
+  const levels = Array.from(
+    { length: 12 },
+    (_unused, index) => `(s${index + 1}) {\n${`import s${index}\n`.repeat(10)}}\n`,
+  );
+  assert.throws(
+    () => parse(`(s0) {\n x\n}\n${levels.join('')}a {\n import s12\n}`),
+    /imports bring in more than 1000000 lines/,
+  );
 });

@@ -59,8 +59,7 @@ function readTopLevel(statements: readonly Statement[], draft: Draft, trail: Imp
   for (const statement of statements) {
     if (draft.open !== null) {
       for (const line of expandImports([statement], draft.scope, trail)) draft.open.body.push(line);
-    }
-    else if (isImport(statement)) readImported(statement, draft, trail);
+    } else if (isImport(statement)) readImported(statement, draft, trail);
     else readDefinition(statement, draft, trail);
   }
 }
@@ -79,7 +78,8 @@ function readDefinition(statement: Statement, draft: Draft, trail: ImportTrail):
 
 function readGlobals(statement: Statement, draft: Draft, trail: ImportTrail): void {
   const { name, block } = statement;
-  if (draft.globals !== null) throw failure(name, 'anonymous blocks are not supported: global options are written once');
+  if (draft.globals !== null)
+    throw failure(name, 'anonymous blocks are not supported: global options are written once');
   if (draft.sites.length > 0 || draft.keys.length > 0) {
     throw failure(name, 'server block without any key is global configuration, and if used, it must be first');
   }
@@ -118,7 +118,10 @@ function readKeys(tokens: readonly Token[], hasBlock: boolean): { continues: boo
     continues = token.text.endsWith(',');
     const text = continues ? token.text.slice(0, -1) : token.text;
     if (text.includes(',')) {
-      throw failure(token, `site addresses cannot contain a comma ',': '${text}' - put a space after the comma to separate site addresses`);
+      throw failure(
+        token,
+        `site addresses cannot contain a comma ',': '${text}' - put a space after the comma to separate site addresses`,
+      );
     }
     if (continues && hasBlock && index === tokens.length - 1) {
       throw failure(token, `site addresses cannot end with a comma: '${token.text}' - remove the comma before '{'`);

@@ -68,7 +68,8 @@ export function integer(token: Token, label: string): number {
 /** Bytes. */
 export function byteSize(token: Token): number {
   const value = parseByteSize(token.text);
-  if (value === null) throw failure(token, `invalid byte size '${token.text}': write a number, or one such as 4KB or 4KiB`);
+  if (value === null)
+    throw failure(token, `invalid byte size '${token.text}': write a number, or one such as 4KB or 4KiB`);
   return value;
 }
 

@@ -7,6 +7,7 @@ import { ChunkedBody } from './chunked-body.ts';
 /** A server that has not finished its status line after this many bytes does not speak HTTP. */
 const MAX_STATUS_LINE_BYTES = 512;
 const MAX_HEAD_BYTES = 65_536;
+const LF = 0x0a;
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const FIELD_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*$/;
 
@@ -65,7 +66,7 @@ export class ResponseReader {
   #pushHead(bytes: Buffer): void {
     this.#head += bytes.toString('latin1');
     const end = this.#head.indexOf('\r\n\r\n');
-    this.error = faultOfHead(this.#head, end);
+    this.error = faultOfHead(this.#head, end, bytes.includes(LF));
     if (this.error !== '' || end < 0) return;
     const rest = Buffer.from(this.#head.slice(end + 4), 'latin1');
     const lines = this.#head.slice(0, end).split('\r\n');
@@ -135,13 +136,17 @@ export class ResponseReader {
   }
 }
 
-/** What can be said of a head before it is parsed; '' = nothing wrong so far. `end` is −1 while it is incomplete. */
-function faultOfHead(head: string, end: number): string {
+/**
+ * What can be said of a head before it is parsed; '' = nothing wrong so far. `end` is −1 while it is
+ * incomplete. Lines are looked at only when one was added: a head that drips in must not cost its square.
+ */
+function faultOfHead(head: string, end: number, lineAdded: boolean): string {
   const start = head.slice(0, 5);
   if (!'HTTP/'.startsWith(start)) return `it does not begin with HTTP/ but with ${quoted(head)}`;
   const lineEnd = head.indexOf('\n');
   if (lineEnd < 0 && head.length > MAX_STATUS_LINE_BYTES) return `no status line in ${head.length} bytes`;
   if ((end < 0 ? head.length : end) > MAX_HEAD_BYTES) return `its head is longer than ${MAX_HEAD_BYTES} bytes`;
+  if (!lineAdded) return '';
   // RFC 9112 2.2 lets a lone LF pass; the proxy does not, so neither does the probe.
   const text = end < 0 ? head : head.slice(0, end);
   return /(^|[^\r])\n/.test(text) ? 'a line of its head ends in LF without CR' : '';

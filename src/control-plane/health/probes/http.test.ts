@@ -277,6 +277,40 @@ test('trouble of this machine is told from trouble of the server', () => {
   for (const code of ['ECONNREFUSED', 'EHOSTUNREACH', 'ECONNRESET']) assert.equal(isLocalTrouble(code), false, code);
 });
 
+const STARVED = `
+  import { openSync } from 'node:fs';
+  import { systemClock } from '${new URL('../../../shared/clock.ts', import.meta.url)}';
+  import { httpProbe } from '${new URL('./http.ts', import.meta.url)}';
+  const options = ${JSON.stringify(DEFAULTS)};
+  const run = () => httpProbe.run({ host: '127.0.0.1', port: Number(process.argv[1]) }, options, {
+    clock: systemClock, signal: new AbortController().signal,
+  });
+  // The first run loads whatever is loaded lazily, while there still are descriptors.
+  const first = await run();
+  try { for (;;) openSync('/dev/null'); } catch {}
+  const second = await run();
+  process.stdout.write(JSON.stringify([first, second]), () => process.exit());
+`;
+
+test('a probe without a file descriptor left is neutral', { timeout: 60_000 }, async () => {
+  const server = await startServer((socket) => {
+    socket.once('data', () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n'));
+  });
+  const command = 'ulimit -n 64; exec "$0" --input-type=module -e "$1" "$2"';
+  const child = spawn('sh', ['-c', command, process.execPath, STARVED, String(server.port)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.on('data', (part) => (output += part));
+  await once(child, 'close');
+  await server.close();
+  const [first, second]: ProbeResult[] = JSON.parse(output);
+  assert.equal(first!.outcome, 'pass');
+  assert.equal(second!.outcome, 'neutral');
+  assert.equal(second!.reason, 'LOCAL_TROUBLE');
+  assert.match(second!.detail, /EMFILE/);
+});
+
 const ECHO = `
   require('node:net').createServer((socket) => {
     socket.on('error', () => {});

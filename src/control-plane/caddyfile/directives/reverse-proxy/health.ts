@@ -53,14 +53,20 @@ function setCheckAddress(line: Statement, draft: ProxyDraft): void {
   const token = one(line);
   const [, host = '', port = ''] = /^(.+):(\d+)$/.exec(token.text) ?? [];
   if (host === '' || Number(port) > 65_535) {
-    throw failure(token, `bad health_upstream '${token.text}': write an address and a port number, such as 10.0.0.1:8080`);
+    throw failure(
+      token,
+      `bad health_upstream '${token.text}': write an address and a port number, such as 10.0.0.1:8080`,
+    );
   }
   put(draft, draft.active, 'upstream', token.text, line);
 }
 
 function setCheckPort(line: Statement, draft: ProxyDraft): void {
   if (draft.active['upstream'] !== undefined) {
-    throw failure(line.name, "the 'health_port' subdirective is ignored if 'health_upstream' is used: write one of them");
+    throw failure(
+      line.name,
+      "the 'health_port' subdirective is ignored if 'health_upstream' is used: write one of them",
+    );
   }
   const token = one(line);
   const port = integer(token, 'bad port number');

@@ -19,7 +19,10 @@ const OPTIONS: Readonly<Record<string, Option>> = {
   },
 };
 
-/** `ip_hash { on_failure home|all; mapping modulo|rendezvous; seed <n>; ipv4_prefix <n>; ipv6_prefix <n>; nat64 <cidr>… }`. */
+/**
+ * `ip_hash { on_failure home|all; mapping modulo|rendezvous; seed <n>; ipv4_prefix <n>; ipv6_prefix <n>;
+ * nat64 <cidr>… }`.
+ */
 export function parseIpHash(line: Statement, { origins }: PolicyTools): JsonObject {
   some({ ...line, block: null }, 0, 0);
   const policy: JsonObject = { policy: line.name.text };

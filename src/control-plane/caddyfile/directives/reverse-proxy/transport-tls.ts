@@ -9,7 +9,8 @@ type Option = (line: Statement, transport: JsonObject) => void;
 function tls(fields: (line: Statement) => Readonly<Record<string, JsonValue>>): Option {
   return (line, transport) => {
     const known = transport['tls'];
-    const base = known !== undefined && known !== null && typeof known === 'object' && !Array.isArray(known) ? known : {};
+    const base =
+      known !== undefined && known !== null && typeof known === 'object' && !Array.isArray(known) ? known : {};
     transport['tls'] = { ...base, ...fields(line) };
   };
 }

@@ -17,7 +17,8 @@ function field(name: string, read: (line: Statement) => JsonValue): TransportOpt
 export function inner(name: string, key: string, read: (line: Statement) => JsonValue): TransportOption {
   return (line, transport) => {
     const known = transport[name];
-    const base = known !== undefined && known !== null && typeof known === 'object' && !Array.isArray(known) ? known : {};
+    const base =
+      known !== undefined && known !== null && typeof known === 'object' && !Array.isArray(known) ? known : {};
     transport[name] = { ...base, [key]: read(line) };
   };
 }

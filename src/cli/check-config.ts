@@ -1,0 +1,25 @@
+import { adaptConfig } from '../control-plane/admin/adapt-config.ts';
+import { compileConfig } from '../control-plane/compile/compile.ts';
+import type { ConfigWarning } from '../control-plane/compile/compiled.ts';
+import { readConfig } from '../control-plane/config/from-json.ts';
+import type { LoadRequest } from '../control-plane/types.ts';
+
+/** Stands in for the secret that `run` would make: as long, and never used. */
+const PLACEHOLDER_SECRET = '0'.repeat(64);
+
+export interface CheckedConfig {
+  /** The adapted JSON. */
+  readonly config: unknown;
+  readonly warnings: readonly ConfigWarning[];
+}
+
+/** Everything `run` checks before it binds. Throws a `ConfigError` that names file and line. */
+export function checkConfig(request: LoadRequest, env: NodeJS.ProcessEnv): CheckedConfig {
+  const { config, warnings, positions } = adaptConfig(request, env);
+  const compiled = compileConfig(readConfig(config, positions), {
+    positions,
+    generatedSecret: () => PLACEHOLDER_SECRET,
+    platform: process.platform,
+  });
+  return { config, warnings: [...warnings, ...compiled.warnings] };
+}
