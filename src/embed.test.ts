@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { test, type TestContext } from 'node:test';
 import { createBalancer, ConfigError, type Balancer, type BalancerOptions } from './index.ts';
 
@@ -69,6 +70,29 @@ test('upstreams, their states and the metrics can be read and set', async (t) =>
   assert.equal(balancer.patchUpstream('nobody:1', { adminState: 'maint' }), false);
   assert.equal(balancer.upstreams()[0]?.state, 'maint');
   assert.equal((await fetch(urlOf(balancer))).status, 503);
+});
+
+/** The series of an exposition, values cut off. */
+function seriesOf(text: string): string[] {
+  return text
+    .split('\n')
+    .filter((line) => line !== '' && !line.startsWith('#'))
+    .map((line) => line.replace(/ \S+$/, ''));
+}
+
+test('what clients send adds no series to the metrics', async (t) => {
+  const upstream = `127.0.0.1:${await startBackend(t)}`;
+  const balancer = await start(t, { config: `${SITE} {\n\tbind 127.0.0.1\n\treverse_proxy ${upstream}\n}\n` });
+  const before = seriesOf(await balancer.metrics());
+  const { port } = balancer.address();
+  for (const at of Array.from({ length: 50 }).keys()) {
+    const socket = connect(port, '127.0.0.1');
+    socket.end(`XQ${at} /path-${at}?q=${at} HTTP/1.1\r\nHost: host-${at}.example\r\nConnection: close\r\n\r\n`);
+    await text(socket);
+  }
+  const after = await balancer.metrics();
+  assert.match(after, /holdfast_http_requests_total\{server="srv0",code="[245]xx"\} 50\n/);
+  assert.deepEqual(seriesOf(after), before);
 });
 
 test('a bad config rejects with its place and leaves nothing behind', async () => {

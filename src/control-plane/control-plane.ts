@@ -179,6 +179,7 @@ class ComposedControlPlane implements ControlPlane {
   }
 
   stop(graceMs?: number): Promise<void> {
+    if (this.#stopped !== null && graceMs === 0) this.#fleet.cut();
     this.#stopped ??= this.#stop(graceMs ?? this.#graceMs());
     return this.#stopped;
   }
@@ -297,7 +298,6 @@ class ComposedControlPlane implements ControlPlane {
       log: this.#log,
       hangTimeoutMs: hangTimeoutMs ?? DEFAULT_HANG_TIMEOUT_MS,
       platform: process.platform,
-      debug: () => this.#loaded?.compiled.debug ?? false,
       addLane: (lane) => this.#upstreams.addLane(lane),
       onMessage: (message) => this.#receive(message),
       onCommit: (generation) => this.#upstreams.activate(generation),

@@ -161,6 +161,9 @@ export interface ControlPlane {
   noteFault(error: unknown): void;
   /** Replaces one worker without losing a connection. */
   retireWorker(lane: number): Promise<void>;
-  /** Drains and stops everything; whatever still runs after `graceMs` (default: the config's) is reset. */
+  /**
+   * Drains and stops everything; whatever still runs after `graceMs` (default: the config's) is reset.
+   * Called again with 0 it resets at once.
+   */
   stop(graceMs?: number): Promise<void>;
 }

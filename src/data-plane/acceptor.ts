@@ -6,6 +6,7 @@ import type { Server, Socket } from 'node:net';
 import { parentPort, workerData, type MessagePort } from 'node:worker_threads';
 import { systemClock } from '../shared/clock.ts';
 import type { AcceptorControl, AcceptorInit, AcceptorReply } from '../shared/messages.ts';
+import { resetSocket } from '../shared/net/reset.ts';
 import { transferable } from '../shared/net/transfer.ts';
 import { LANE_CLOSED, LANE_CONNECTIONS, LANE_HANDED, LANE_TAKEN } from '../shared/state-table/layout.ts';
 import { StateTable } from '../shared/state-table/table.ts';
@@ -18,7 +19,8 @@ const MAX_WAITING = 1024;
  * and what is sent to a hung worker is lost with it.
  */
 const MAX_ON_THE_WAY = 8;
-const LAST_ACT_EXIT_CODE = 70;
+/** Exit code of a thread that threw (EX_SOFTWARE of sysexits.h). */
+const CRASH_EXIT_CODE = 70;
 
 interface Waiting {
   readonly key: string;
@@ -56,7 +58,7 @@ class Acceptor {
       case 'leave':
         return this.#leave(message.lane);
       case 'die':
-        return this.#end();
+        return this.#end(0);
     }
   }
 
@@ -131,7 +133,7 @@ class Acceptor {
 
   #wait(accepted: Waiting): void {
     accepted.socket.on('error', () => {});
-    if (this.#waiting.length >= MAX_WAITING) accepted.socket.resetAndDestroy();
+    if (this.#waiting.length >= MAX_WAITING) resetSocket(accepted.socket);
     else this.#waiting.push(accepted);
   }
 
@@ -139,18 +141,18 @@ class Acceptor {
     const message = reason instanceof Error ? reason.message : String(reason);
     const stack = reason instanceof Error ? (reason.stack ?? '') : '';
     this.#reply({ type: 'crashed', message, stack });
-    this.#end();
+    this.#end(CRASH_EXIT_CODE);
   }
 
   /** Servers and waiting sockets go back: an acceptor that ends loses nobody. */
-  #end(): void {
+  #end(exitCode: number): void {
     try {
       for (const key of [...this.#servers.keys()]) this.#giveBack(key);
       for (const { key, socket } of this.#waiting) {
         this.#parent.postMessage({ type: 'orphan', key, socket } satisfies AcceptorReply, [transferable(socket)]);
       }
     } finally {
-      process.exit(LAST_ACT_EXIT_CODE);
+      process.exit(exitCode);
     }
   }
 

@@ -27,8 +27,10 @@ import type { World } from './world.ts';
 
 const READ_BUFFER_BYTES = 65_536;
 const SPARE_HEADS = 256;
-/** One `dial-failed` message a slot and second is enough to have its name looked up again. */
-const DIAL_REPORT_MS = 1000;
+/** One message of a kind a slot and second is enough to have its name looked up again, or to be read in the log. */
+const REPORT_MS = 1000;
+/** A client that keeps asking asks again within this time, and is told that the connection ends. */
+const MAX_FAREWELL_MS = 1000;
 
 interface Staged {
   readonly manifest: PlanManifest;
@@ -52,7 +54,9 @@ export class Runtime implements WorkerRuntime, World {
   readonly #connections = new Set<ServerConnection>();
   readonly #heads: Head[] = [];
   readonly #staged = new Map<number, Staged>();
-  readonly #reported = new Map<number, number>();
+  /** When a failed dial, or an answer that is no HTTP, may be told of again, by slot. */
+  readonly #nextDialReport = new Map<number, number>();
+  readonly #nextInvalidReport = new Map<number, number>();
   #force: Staged | null = null;
   #onEmpty: (() => void) | null = null;
 
@@ -111,7 +115,7 @@ export class Runtime implements WorkerRuntime, World {
     this.#staged.delete(generation);
     this.#retainSections();
     for (const connection of this.#connections) {
-      if (!next.generation.serverOf.has(connection.listenerKey)) connection.retire();
+      if (!next.generation.serverOf.has(connection.listenerKey)) connection.retire(0);
     }
     if (old !== null && old.generation.active === 0) this.#reportIdle(old.generation);
   }
@@ -147,17 +151,21 @@ export class Runtime implements WorkerRuntime, World {
 
   forgetSlots(slots: readonly number[]): void {
     this.endpoints.forget(slots);
-    for (const slot of slots) this.#reported.delete(slot);
+    for (const slot of slots) {
+      this.#nextDialReport.delete(slot);
+      this.#nextInvalidReport.delete(slot);
+    }
   }
 
   cutSlots(slots: readonly number[]): void {
     for (const connection of [...this.endpoints.open]) if (slots.includes(connection.slot)) connection.cut();
   }
 
-  /** Ends idle connections now, busy ones after their response, and resets what is left after `graceMs`. */
+  /** Ends idle connections soon, busy ones after their response, and resets what is left after `graceMs`. */
   async drain(graceMs: number): Promise<number> {
     this.draining = true;
-    for (const connection of [...this.#connections]) connection.retire();
+    const idleMs = Math.min(MAX_FAREWELL_MS, graceMs / 2);
+    for (const connection of [...this.#connections]) connection.retire(idleMs);
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onEmpty = resolve;
     const timer = this.clock.after(graceMs, resolve);
@@ -216,14 +224,18 @@ export class Runtime implements WorkerRuntime, World {
   }
 
   dialFailed(slot: number): void {
-    if (this.wheel.now < (this.#reported.get(slot) ?? 0)) return;
-    this.#reported.set(slot, this.wheel.now + DIAL_REPORT_MS);
-    this.#deps.post({ type: 'dial-failed', slot });
+    if (this.#mayReport(this.#nextDialReport, slot)) this.#deps.post({ type: 'dial-failed', slot });
   }
 
-  upstreamInvalid(slot: number, detail: string): void {
-    if (!this.#deps.debug) return;
-    this.#deps.post({ type: 'log', level: 'debug', message: 'upstream sent no valid HTTP', fields: { slot, detail } });
+  upstreamInvalid(slot: number, upstream: string, detail: string): void {
+    if (!this.#mayReport(this.#nextInvalidReport, slot)) return;
+    this.#deps.post({ type: 'log', level: 'warn', message: 'upstream sent no valid HTTP', fields: { upstream, detail } });
+  }
+
+  #mayReport(next: Map<number, number>, slot: number): boolean {
+    if (this.wheel.now < (next.get(slot) ?? 0)) return false;
+    next.set(slot, this.wheel.now + REPORT_MS);
+    return true;
   }
 
   takeHead(): Head {

@@ -18,8 +18,8 @@ import { AcceptErrors } from './accept-errors.ts';
 const HEARTBEAT_MS = 200;
 /** A socket the acceptor has announced arrives within this time, or the acceptor is gone. */
 const MAX_ARRIVAL_MS = 50;
-/** Exit code of a thread that ended by its last act. */
-const LAST_ACT_EXIT_CODE = 70;
+/** Exit code of a thread that threw (EX_SOFTWARE of sysexits.h). */
+const CRASH_EXIT_CODE = 70;
 
 export interface RuntimeDeps {
   readonly lane: number;
@@ -27,7 +27,6 @@ export interface RuntimeDeps {
   readonly table: StateTable;
   readonly clock: Clock;
   readonly random: Random;
-  readonly debug: boolean;
   post(message: WorkerMessage, transfer?: readonly Transferable[]): void;
 }
 
@@ -75,7 +74,6 @@ class WorkerThread {
       table: this.#table,
       clock: systemClock,
       random: systemRandom,
-      debug: init.debug,
       post: (message, transfer) => this.#post(message, transfer),
     });
   }
@@ -125,7 +123,7 @@ class WorkerThread {
       case 'drain':
         return this.#drain(message.graceMs);
       case 'die':
-        return this.#end();
+        return this.#end(0);
     }
   }
 
@@ -181,7 +179,7 @@ class WorkerThread {
     try {
       this.#post({ type: 'crashed', message: describe(reason), stack });
     } finally {
-      this.#end();
+      this.#end(CRASH_EXIT_CODE);
     }
   }
 
@@ -190,7 +188,7 @@ class WorkerThread {
    * in a backlog notices; everything else is reset, because a thread that just ends closes with FIN,
    * which makes a cut response look whole.
    */
-  #end(): void {
+  #end(exitCode: number): void {
     try {
       this.#table.lanes.store(this.#init.lane, LANE_CLOSED, 1);
       for (const key of [...this.#servers.keys()]) this.#giveBack(key);
@@ -200,7 +198,7 @@ class WorkerThread {
       try {
         this.#runtime.resetAll();
       } finally {
-        process.exit(LAST_ACT_EXIT_CODE);
+        process.exit(exitCode);
       }
     }
   }

@@ -34,7 +34,7 @@ export interface World {
   /** A dial to the slot failed: its name may have moved. */
   dialFailed(slot: number): void;
   /** The upstream sent something that is not HTTP. */
-  upstreamInvalid(slot: number, detail: string): void;
+  upstreamInvalid(slot: number, upstream: string, detail: string): void;
   /** Request heads are lent for the time of an exchange, so that an idle connection owns none. */
   takeHead(): Head;
   giveHead(head: Head): void;

@@ -13,7 +13,6 @@ export interface WorkerInit {
   readonly lane: number;
   readonly name: string;
   readonly chunks: readonly TableChunk[];
-  readonly debug: boolean;
 }
 
 /** Control plane → worker. */

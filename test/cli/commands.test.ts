@@ -79,7 +79,7 @@ test('hash of junk fails with one line and exit code 1', async () => {
   }
 });
 
-const GOOD_FILE = fileURLToPath(new URL('../../examples/quickstart/Caddyfile', import.meta.url));
+const QUICKSTART = fileURLToPath(new URL('../../examples/quickstart/Caddyfile', import.meta.url));
 
 const BAD_USAGE: readonly (readonly string[])[] = [
   [],
@@ -88,8 +88,8 @@ const BAD_USAGE: readonly (readonly string[])[] = [
   ['hash', '1.2.3.4', '--upstreams', '0'],
   ['hash', '1.2.3.4', '--no-such-option'],
   ['hash', '1.2.3.4', '5.6.7.8'],
-  ['run', '--workers', 'many', '--config', GOOD_FILE],
-  ['adapt', '--adapter', 'yaml', '--config', GOOD_FILE],
+  ['run', '--workers', 'many', '--config', QUICKSTART],
+  ['adapt', '--adapter', 'yaml', '--config', QUICKSTART],
   ['stop', '--address', 'http://'],
 ];
 
@@ -162,6 +162,11 @@ test('validate accepts a good config and prints its warnings', async (t) => {
   assert.equal(code, 0, stderr);
   assert.equal(stdout, `${file} is valid\n`);
   assert.match(stderr, /^warning: \S+Caddyfile:\d+: /m);
+});
+
+test('the quickstart config is valid and without warnings', async () => {
+  const { code, stderr } = await runInProcess(['validate', '--config', QUICKSTART]);
+  assert.deepEqual([code, stderr], [0, '']);
 });
 
 test('validate reads JSON by the file name', async (t) => {

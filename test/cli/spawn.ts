@@ -27,8 +27,6 @@ export function spawnHoldfast(args: readonly string[], { cwd, env = {} }: SpawnO
 export async function runHoldfast(args: readonly string[], options?: SpawnOptions): Promise<Ended> {
   const child = spawnHoldfast(args, options);
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
-  const [stdout, stderr] = await Promise.all(
-    [child.stdout, child.stderr].map((stream) => (stream ? text(stream) : '')),
-  );
+  const [stdout, stderr] = await Promise.all([child.stdout, child.stderr].map((stream) => text(stream!)));
   return { code: await ended, stdout: stdout ?? '', stderr: stderr ?? '' };
 }

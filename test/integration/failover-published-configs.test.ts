@@ -73,7 +73,7 @@ function stateOf(balancer: TestBalancer, upstream: string): string | undefined {
 }
 
 test('a server that dies under load costs no client an error; only its clients move, and they come home', async (t) => {
-  const named = await startNamedServers(t, 3, 3000);
+  const named = await startNamedServers(t, 3, 3000, 15);
   const balancer = await run(t, IP_HASH.replace('10s', '100ms'), named);
   const load = startLoad(balancer.port, clients(24));
   t.after(() => load.stop());

@@ -70,6 +70,8 @@ export class Caller {
   /** `headers` are added to the client's own. Never rejects: a lost request has status 0. */
   async ask(headers: readonly string[] = [], target = '/'): Promise<Answer> {
     const { name, localAddress, headers: own = [] } = this.#client;
+    // As any client does: a connection that the server closed while it was idle is not used again.
+    if (this.#connection?.end !== undefined) this.close();
     try {
       this.#connection ??= await openClient(this.#port, localAddress);
       const lines = ['Host: example.com', ...own, ...headers].join('\r\n');

@@ -13,25 +13,37 @@ export interface NamedServers {
   readonly addresses: readonly string[];
 }
 
-/** Every process has loopback addresses of its own, so that test files can use port 3000 side by side. */
+/**
+ * Every process has loopback addresses of its own, so that test files can use port 3000 side by side.
+ * `delayMs`: every answer takes this long, so that requests are under way when a server dies.
+ */
 export async function startNamedServers(
   t: TestContext,
   count: number,
   port: number,
-  listener?: RequestListener,
+  delayMs = 0,
 ): Promise<NamedServers> {
   const records: Record<string, readonly DnsRecord[]> = {};
   const servers: Backend[] = [];
   const addresses: string[] = [];
   for (let number = 1; number <= count; number += 1) {
     const host = `127.${100 + number}.${(process.pid >>> 8) & 255}.${process.pid & 255}`;
-    servers.push(await startBackend(t, `backend-${number}`, listener, port, host));
-    records[`backend-${number}`] = [{ type: 'A', address: host, ttl: 60 }];
+    const name = `backend-${number}`;
+    servers.push(await startBackend(t, name, answerAfter(delayMs, name), port, host));
+    records[name] = [{ type: 'A', address: host, ttl: 60 }];
     addresses.push(`${host}:${port}`);
   }
   const dns = await startDnsServer(records);
   t.after(() => dns.close());
   return { servers, resolver: dns.address, addresses };
+}
+
+function answerAfter(delayMs: number, name: string): RequestListener {
+  return (_request, response) => {
+    response.setHeader('X-Backend', name);
+    if (delayMs === 0) response.end(name);
+    else setTimeout(() => response.end(name), delayMs);
+  };
 }
 
 /** A port nobody listens on. For options that take no 0. */

@@ -47,7 +47,6 @@ export async function startFleet(options: TestFleetOptions = {}): Promise<TestFl
     }),
     hangTimeoutMs,
     platform: process.platform,
-    debug: () => false,
     addLane,
     onMessage: () => {},
     onCommit: () => {},

@@ -5,6 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { FACT_IN_FLIGHT, FACT_REQUESTS, LANE_CONNECTIONS } from '../../src/shared/state-table/layout.ts';
+import { resetSocket } from '../../src/shared/net/reset.ts';
 import { runWorker, type RuntimeDeps, type WorkerRuntime } from '../../src/data-plane/worker-thread.ts';
 
 const SLOT = 0;
@@ -70,7 +71,7 @@ class StandIn implements WorkerRuntime {
   }
 
   resetAll(): void {
-    for (const socket of this.#sockets) socket.resetAndDestroy();
+    for (const socket of this.#sockets) resetSocket(socket);
   }
 
   heartbeat(): void {}

@@ -50,7 +50,9 @@ async function runDemo(terminal: Terminal, workers: number): Promise<void> {
 }
 
 function welcome(port: number, pids: ReadonlyMap<number, number>, hasKeys: boolean): string {
-  const kills = [...pids].sort().map(([backend, pid]) => `backend ${backend}: kill ${pid}`);
+  const kills = [...pids]
+    .sort(([one], [other]) => one - other)
+    .map(([backend, pid]) => `backend ${backend}: kill ${pid}`);
   return `
 Holdfast balances three backends at http://localhost:${port}
 

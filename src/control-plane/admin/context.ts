@@ -10,7 +10,7 @@ export interface Adapted {
 }
 
 /** Throws a `ConfigError` when the text does not adapt. */
-export type Adapt = (text: string, adapter: 'caddyfile' | 'json', filename: string) => Adapted;
+type Adapt = (text: string, adapter: 'caddyfile' | 'json', filename: string) => Adapted;
 
 /** What the routes work with. */
 export interface AdminContext {

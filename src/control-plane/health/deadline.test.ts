@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
-import { systemClock } from '../../shared/clock.ts';
+import { type Clock, systemClock } from '../../shared/clock.ts';
 import { watchDeadline } from './deadline.ts';
 
 test('a deadline expires once, at its time, and tells that nothing was late', async () => {
@@ -35,4 +35,23 @@ test('a loop that stood still is told as lateness', { timeout: 10_000 }, async (
   });
   clearInterval(alive);
   assert.ok(lateMs > 80, `late by ${lateMs} ms`);
+});
+
+test('a poll phase passes between the timer and the decision', async () => {
+  const clock = new FakeClock();
+  const polls: (() => void)[] = [];
+  const expired: string[] = [];
+  const held: Clock = {
+    now: () => clock.now(),
+    wall: () => clock.wall(),
+    after: (delayMs, task) => clock.after(delayMs, task),
+    afterPoll: (task) => void polls.push(task),
+  };
+  watchDeadline(held, 100, () => expired.push('kept'));
+  const answered = watchDeadline(held, 100, () => expired.push('answered'));
+  await clock.advance(1000);
+  assert.deepEqual(expired, []);
+  answered.cancel();
+  for (const poll of polls) poll();
+  assert.deepEqual(expired, ['kept']);
 });

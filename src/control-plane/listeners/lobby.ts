@@ -1,6 +1,7 @@
 import type { Server, Socket } from 'node:net';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/log.ts';
+import { resetSocket } from '../../shared/net/reset.ts';
 
 /** Sockets kept while no worker serves; more are reset. */
 const MAX_WAITING = 1024;
@@ -56,7 +57,7 @@ export class Lobby {
     const taker = this.#choose();
     if (taker !== null) return forward(taker, key, socket);
     socket.on('error', () => {});
-    if (this.#waiting.length >= MAX_WAITING) socket.resetAndDestroy();
+    if (this.#waiting.length >= MAX_WAITING) resetSocket(socket);
     else this.#waiting.push({ key, socket });
   }
 
@@ -80,7 +81,7 @@ export class Lobby {
 
   /** Nobody will come: resets what waits. */
   clear(): void {
-    for (const { socket } of this.#waiting) socket.resetAndDestroy();
+    for (const { socket } of this.#waiting) resetSocket(socket);
     this.#waiting = [];
   }
 }

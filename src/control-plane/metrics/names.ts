@@ -3,7 +3,7 @@
  * `docs/reference/metrics.md`. Label values come from the config or from the fixed sets named in the
  * help text, never from clients or upstreams, so the number of series depends on the config alone.
  */
-export type MetricType = 'counter' | 'gauge' | 'histogram';
+type MetricType = 'counter' | 'gauge' | 'histogram';
 
 export interface MetricDefinition {
   readonly name: string;

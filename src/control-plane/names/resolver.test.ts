@@ -150,3 +150,9 @@ test('no more than three questions are under way at the same time', async () => 
   assert.equal(most, 3);
   assert.ok(held.every((name) => name.addresses().length === 1));
 });
+
+test('a name that was only asked about once is not kept fresh', async () => {
+  const { clock, names } = start();
+  await names.settle([names.hold('app', [])]);
+  assert.equal(clock.pending, 0);
+});

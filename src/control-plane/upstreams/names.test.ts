@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkSpec, config, poolSpec, UpstreamsWorld } from '../../../test/support/upstreams-world.ts';
-import { MEMBER_DOWN, MEMBER_ELIGIBLE, MEMBER_INITIAL } from '../../shared/state-table/layout.ts';
+import {
+  ADMIN_MAINT,
+  MEMBER_DOWN,
+  MEMBER_ELIGIBLE,
+  MEMBER_INITIAL,
+  SLOT_ADMIN,
+} from '../../shared/state-table/layout.ts';
 
 const hosts = (world: UpstreamsWorld, pool: string, member = 0): readonly string[] =>
   world.rows(pool).members[member]!.endpoints.map(({ host }) => host);
@@ -143,6 +149,7 @@ test('what the operator said about a name follows it to its new address', async 
   await world.clock.advance(30_000);
   assert.equal(world.upstreams.status()[0]!.state, 'maint');
   assert.equal(world.upstreams.status()[0]!.endpoints[0]!.adminState, 'maint');
+  assert.equal(world.table.slots.load(world.rows('p').members[0]!.endpoints[0]!.slot, SLOT_ADMIN), ADMIN_MAINT);
   world.upstreams.patch('10.0.0.2:80', { adminState: 'ready' });
   assert.equal(world.upstreams.status()[0]!.state, 'up');
   world.upstreams.stop();
@@ -180,4 +187,26 @@ test('a generation discarded while its names are still asked about leaves nothin
   await refused;
   assert.throws(() => world.upstreams.currentRows('p'));
   assert.equal(world.clock.pending, 0);
+});
+
+test('of two words about one address, by its name and by itself, the later one holds', async () => {
+  const world = new UpstreamsWorld();
+  world.names.set('app.test', ['10.0.0.1']);
+  await world.load(1, config(poolSpec('p', ['app.test:80'])));
+  world.upstreams.patch('app.test:80', { adminState: 'drain', drainMs: 5000 });
+  world.upstreams.patch('10.0.0.1:80', { adminState: 'ready' });
+  const told = world.events.length;
+  await world.clock.advance(60_000);
+  assert.deepEqual(world.cut, []);
+  assert.equal(world.events.length, told);
+  assert.equal(world.upstreams.status()[0]!.state, 'up');
+
+  const restarted = new UpstreamsWorld();
+  restarted.names.set('app.test', ['10.0.0.1']);
+  restarted.upstreams.restoreAdminStates(world.upstreams.adminStates());
+  await restarted.load(1, config(poolSpec('p', ['app.test:80'])));
+  assert.equal(restarted.upstreams.status()[0]!.state, 'up');
+  restarted.upstreams.patch('app.test:80', { adminState: 'maint' });
+  assert.equal(restarted.upstreams.status()[0]!.state, 'maint');
+  for (const { upstreams } of [world, restarted]) upstreams.stop();
 });

@@ -281,3 +281,24 @@ test('nothing is left waiting after stop', async () => {
   await world.clock.advance(1);
   assert.equal(world.clock.pending, 0);
 });
+
+test('a server that only an old generation still names is not in service: it comes back unproven', async () => {
+  const world = new UpstreamsWorld();
+  await world.load(1, config(poolSpec('p', TWO, { check: checkSpec() })));
+  await world.load(2, config(poolSpec('q', [TWO[0]!], { check: checkSpec() })));
+  await world.load(3, config(poolSpec('r', TWO, { check: checkSpec({ intervalMs: 777 }) })));
+  assert.deepEqual(world.states('r'), [MEMBER_ELIGIBLE, MEMBER_INITIAL]);
+  world.upstreams.stop();
+});
+
+test('a generation that cannot be prepared leaves nothing behind', async () => {
+  const world = new UpstreamsWorld();
+  await world.load(1, config(poolSpec('p', TWO)));
+  const broken = config(poolSpec('q', ['10.0.0.9:80']), poolSpec('p', TWO, { bestEffort: true }));
+  await assert.rejects(world.upstreams.prepare(2, broken), /two definitions under one hash/);
+  assert.throws(() => world.upstreams.currentRows('q'));
+  assert.deepEqual(world.states('p'), [MEMBER_ELIGIBLE, MEMBER_ELIGIBLE]);
+  world.upstreams.release(1);
+  assert.throws(() => world.upstreams.currentRows('p'));
+  world.upstreams.stop();
+});

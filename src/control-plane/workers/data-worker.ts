@@ -23,6 +23,8 @@ export class DataWorker {
   crash = '';
   /** It stood still and is being ended. */
   hung = false;
+  #buried = false;
+  readonly #end = Promise.withResolvers<void>();
   #sections: ReadonlySet<SectionHash> = new Set();
 
   constructor(lane: number, position: number, thread: Thread<ControlMessage, WorkerMessage>) {
@@ -37,7 +39,24 @@ export class DataWorker {
 
   /** May be given work: it has its plan and nothing is known to be wrong with it. */
   get serves(): boolean {
-    return this.state === 'serving' && this.crash === '' && !this.hung && this.thread.alive;
+    return this.state === 'serving' && this.crash === '' && !this.hung && !this.#buried && this.thread.alive;
+  }
+
+  /** Resolves when the thread has ended (or has been given up) and nothing of it is left in the table. */
+  get ended(): Promise<void> {
+    return this.#end.promise;
+  }
+
+  /** Notes the end; false when it was noted before. */
+  bury(): boolean {
+    if (this.#buried) return false;
+    this.#buried = true;
+    return true;
+  }
+
+  /** Everything it held has been given back. */
+  settleEnd(): void {
+    this.#end.resolve();
   }
 
   /** Has the section of the generation in force, so that it need not be sent. */

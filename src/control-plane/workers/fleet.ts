@@ -32,7 +32,6 @@ export interface FleetDeps {
   readonly log: Logger;
   readonly hangTimeoutMs: number;
   readonly platform: NodeJS.Platform;
-  debug(): boolean;
   /** Makes the rows of a lane; returns the chunks that are new. */
   addLane(lane: number): readonly TableChunk[];
   /** What a worker says that is not about its plan, its servers or its end. */
@@ -122,6 +121,11 @@ export class Fleet {
     return this.#supervisor.retire(lane, graceMs);
   }
 
+  /** Whoever is still draining resets its connections and ends now. */
+  cut(): void {
+    this.#supervisor.cut();
+  }
+
   /** Stops accepting, drains for at most `graceMs`, resets the rest, ends all threads. */
   async stop(graceMs: number): Promise<void> {
     await this.#planLock.run(() => this.#listeners.close());
@@ -140,7 +144,6 @@ export class Fleet {
       clock,
       log,
       hangTimeoutMs,
-      debug: () => this.#deps.debug(),
       addLane: (lane) => this.#deps.addLane(lane),
       admit: (worker) => this.#admit(worker),
       handOver: (worker) => this.#handOver(worker),

@@ -16,6 +16,8 @@ import { Thread } from './thread.ts';
 const START_TIMEOUT_MS = 30_000;
 /** A thread that was told to end gets this long for its last act before it is terminated. */
 const LAST_ACT_MS = 1000;
+/** A thread that does not end even then (stuck in native code) is given up and left behind. */
+const ABANDON_MS = 2000;
 
 export interface SupervisorDeps {
   readonly count: number;
@@ -26,7 +28,6 @@ export interface SupervisorDeps {
   readonly log: Logger;
   /** A heartbeat that stands still this long is a hang. */
   readonly hangTimeoutMs: number;
-  debug(): boolean;
   /** Makes the rows of a lane; returns the chunks that are new. */
   addLane(lane: number): readonly TableChunk[];
   /** Gives a ready worker the plan in force and calls `seat`. Rejects when it cannot run it. */
@@ -151,6 +152,11 @@ export class Supervisor {
     this.#hangs.stop();
   }
 
+  /** Every worker resets its connections and ends. For a second, more impatient stop. */
+  cut(): void {
+    for (const worker of this.#all) this.#kill(worker);
+  }
+
   async #launch(position: number): Promise<void> {
     const worker = this.#open(position);
     try {
@@ -170,7 +176,7 @@ export class Supervisor {
     const lane = this.#lanes.take();
     for (const chunk of [...table.grow('lane', 0, lane), ...this.#deps.addLane(lane)])
       this.broadcast({ type: 'table', chunk });
-    const init: WorkerInit = { lane, name: `worker-${lane}`, chunks: table.chunks, debug: this.#deps.debug() };
+    const init: WorkerInit = { lane, name: `worker-${lane}`, chunks: table.chunks };
     const thread = new Thread<ControlMessage, WorkerMessage>(openWorker(entry, init.name, init, env), {
       name: init.name,
       clock,
@@ -188,11 +194,13 @@ export class Supervisor {
     if (message.type === 'crashed') {
       worker.crash = message.message;
       this.#deps.log.error(`${worker.name} threw: ${message.message}`, { worker: worker.name, stack: message.stack });
+      this.#awaitEnd(worker);
     }
     this.#deps.onMessage(worker, message);
   }
 
   async #onExit(worker: DataWorker, code: number): Promise<void> {
+    if (!worker.bury()) return;
     const place = this.#places[worker.position]!;
     const wasSeated = place.worker === worker;
     if (wasSeated) place.worker = null;
@@ -201,6 +209,7 @@ export class Supervisor {
     this.#report(worker, code);
     await this.#deps.onGone(worker);
     this.#lanes.release(worker.lane);
+    worker.settleEnd();
     if (wasSeated) this.#scheduleRestart(worker.position);
   }
 
@@ -244,13 +253,26 @@ export class Supervisor {
       this.#deps.log.warn(error instanceof Error ? error.message : String(error));
     }
     this.#kill(worker);
-    await worker.thread.exited;
+    await worker.ended;
   }
 
-  #kill({ thread }: DataWorker): void {
-    thread.post({ type: 'die' });
-    const timer = this.#deps.clock.after(LAST_ACT_MS, () => thread.terminate());
-    void thread.exited.then(() => timer.cancel());
+  #kill(worker: DataWorker): void {
+    worker.thread.post({ type: 'die' });
+    this.#awaitEnd(worker);
+  }
+
+  /** Its last act runs; a thread that does not come to its end is ended from outside. */
+  #awaitEnd(worker: DataWorker): void {
+    const { clock, log } = this.#deps;
+    const terminate = clock.after(LAST_ACT_MS, () => worker.thread.terminate());
+    const abandon = clock.after(LAST_ACT_MS + ABANDON_MS, () => {
+      log.error(`${worker.name} cannot be ended; it is left behind and replaced (restart the process when convenient)`);
+      void this.#onExit(worker, -1);
+    });
+    void worker.thread.exited.then(() => {
+      terminate.cancel();
+      abandon.cancel();
+    });
   }
 
   #onHang(lane: number): void {

@@ -6,6 +6,7 @@
  */
 import type { Socket } from 'node:net';
 import { parseIp, type IpAddress } from '../../shared/net/ip.ts';
+import { resetSocket } from '../../shared/net/reset.ts';
 import {
   SERVER_BAD_REQUESTS,
   SERVER_LIMIT_HITS,
@@ -30,8 +31,12 @@ type Phase = 'idle' | 'head' | 'busy' | 'linger' | 'tunnel' | 'closed';
 const MAX_AHEAD_BYTES = 65_536;
 /** After the last response the client may still be sending: its bytes are read and dropped this long. */
 const LINGER_MS = 5000;
+/** … and never longer than this, however it dribbles. */
+const LINGER_TOTAL_MS = 30_000;
 const LINGER_MAX_BYTES = 268_435_456;
 const HALF_CLOSED_MAX_MS = 300_000;
+/** The client of a tunnel is not read, because the upstream does not read: after this long it is given up. */
+const PAUSED_MAX_MS = 600_000;
 const NO_SERVER_IDLE_MS = 5000;
 
 export class ServerConnection implements ClientSide, Expirable {
@@ -59,8 +64,10 @@ export class ServerConnection implements ClientSide, Expirable {
   #bodyLimitAt = Infinity;
   #writeLimitAt = Infinity;
   #discarded = 0;
+  #lingerEndsAt = 0;
   #reading = false;
   #tunnel: TunnelEnd | null = null;
+  #halfClosed = false;
 
   constructor(world: World, socket: Socket, listenerKey: string) {
     this.#world = world;
@@ -77,6 +84,11 @@ export class ServerConnection implements ClientSide, Expirable {
     socket.on('error', () => {});
     socket.on('close', (broken: boolean) => this.#onClose(broken));
     this.#armIdle();
+  }
+
+  /** The client half-closed and none of its requests waits any more. */
+  get #inputOver(): boolean {
+    return this.#inputEnded && this.#pending === null && !this.#reading;
   }
 
   get listenerKey(): string {
@@ -115,7 +127,7 @@ export class ServerConnection implements ClientSide, Expirable {
 
   sendHead(status: number, reason: string, lines: string, body: number): void {
     // A request that is still being sent cannot be followed by another one on this connection.
-    if (!this.#requestDone || this.#inputEnded || this.#world.draining) this.#keepAlive = false;
+    if (!this.#requestDone || this.#inputOver || this.#world.draining) this.#keepAlive = false;
     const unsized = body === BODY_CHUNKED || body === BODY_CLOSE;
     const chunked = unsized && this.#version >= 11;
     if (unsized && !chunked) this.#keepAlive = false;
@@ -152,7 +164,7 @@ export class ServerConnection implements ClientSide, Expirable {
 
   reset(): void {
     this.#phase = 'closed';
-    this.#socket.resetAndDestroy();
+    resetSocket(this.#socket);
   }
 
   pause(): void {
@@ -174,37 +186,48 @@ export class ServerConnection implements ClientSide, Expirable {
     this.#leaveExchange();
     this.#phase = 'tunnel';
     this.#tunnel = end;
-    this.#world.wheel.disarm(this.#deadline);
+    this.#armTunnel();
     const early = this.#pending;
     this.#pending = null;
+    this.resume();
     if (this.#inputEnded) end.onTunnelFin();
     return early;
   }
 
   writeRaw(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
     const open = this.#writer.body(buffer, start, end, owned);
-    // The counterpart is paused until this side drains; a reader that never does is given up.
-    if (!open) this.#world.wheel.arm(this.#deadline, this.#server!.options.writeIdleTimeoutMs);
+    if (!open && !this.#blocked) {
+      this.#blocked = true;
+      this.#armTunnel();
+    }
     return open;
   }
 
   finishRaw(): void {
     this.#socket.end();
-    this.#world.wheel.arm(this.#deadline, HALF_CLOSED_MAX_MS);
+    this.#halfClosed = true;
+    this.#armTunnel();
   }
 
   // --- what the worker asks ---------------------------------------------------------------------
 
-  /** The listener or the worker goes away: an idle connection ends now, a busy one after its response. */
-  retire(): void {
+  /**
+   * The listener or the worker goes away: a busy connection ends after its response, an idle one after
+   * `idleMs`. A request may be on its way already: in that time it is still answered, and tells its
+   * client not to come again.
+   */
+  retire(idleMs: number): void {
     this.#keepAlive = false;
-    if (this.#phase === 'idle') this.#finish();
+    if (this.#phase !== 'idle') return;
+    if (idleMs === 0) this.#finish();
+    else this.#world.wheel.arm(this.#deadline, idleMs);
   }
 
   // --- socket events ----------------------------------------------------------------------------
 
   #onData(chunk: Buffer): void {
     if (this.#phase === 'tunnel') {
+      if (this.#halfClosed) this.#armTunnel();
       if (!this.#tunnel!.onTunnelData(chunk, 0, chunk.length, true)) this.pause();
       return;
     }
@@ -339,13 +362,13 @@ export class ServerConnection implements ClientSide, Expirable {
   #discard(bytes: number): void {
     this.#discarded += bytes;
     if (this.#discarded > LINGER_MAX_BYTES) this.#socket.destroy();
-    else if (this.#phase === 'linger') this.#world.wheel.arm(this.#deadline, LINGER_MS);
+    else if (this.#phase === 'linger') this.#armLinger();
   }
 
   #onDrain(): void {
     this.#blocked = false;
     if (this.#phase === 'tunnel') {
-      this.#world.wheel.disarm(this.#deadline);
+      this.#armTunnel();
       this.#tunnel!.onTunnelDrain();
       return;
     }
@@ -356,7 +379,11 @@ export class ServerConnection implements ClientSide, Expirable {
   #onFin(): void {
     this.#inputEnded = true;
     if (this.#phase === 'tunnel') this.#tunnel!.onTunnelFin();
-    else if (this.#phase !== 'busy') this.#socket.destroySoon();
+    else this.#inputIsOver();
+  }
+
+  #inputIsOver(): void {
+    if (this.#phase !== 'busy') this.#socket.destroySoon();
     else if (!this.#requestDone) this.#socket.destroy();
     // Else the client has only said that it sends nothing more: it gets its answer (RFC 9112 section 9.6).
   }
@@ -382,9 +409,7 @@ export class ServerConnection implements ClientSide, Expirable {
         this.#refuse(408);
         return;
       case 'busy':
-        this.#world.servers.count(this.#server!.row, SERVER_TIMEOUTS, 1);
-        if (this.#blocked || this.#requestDone) this.#abortExchange();
-        else this.#failRequest(408);
+        this.#onBusyDeadline();
         return;
       case 'tunnel':
         this.#tunnel!.onTunnelReset();
@@ -395,8 +420,20 @@ export class ServerConnection implements ClientSide, Expirable {
     }
   }
 
+  #onBusyDeadline(): void {
+    if (!this.#blocked && !this.#requestDone && this.#paused) {
+      // It is the upstream that does not read: no fault of the client's.
+      this.#failRequest(504);
+      return;
+    }
+    this.#world.servers.count(this.#server!.row, SERVER_TIMEOUTS, 1);
+    if (this.#blocked || this.#requestDone) this.#abortExchange();
+    else this.#failRequest(408);
+  }
+
   /** One deadline for what the running exchange waits for: a client that reads, or one that sends. */
   #rearm(): void {
+    if (this.#phase === 'tunnel') this.#armTunnel();
     if (this.#phase !== 'busy' || this.#server === null) return;
     const { options } = this.#server;
     let delayMs = Infinity;
@@ -409,6 +446,20 @@ export class ServerConnection implements ClientSide, Expirable {
     else this.#world.wheel.arm(this.#deadline, delayMs);
   }
 
+  /** A tunnel may be silent for ever, unless one side of it waits for a peer that does not read or has half-closed. */
+  #armTunnel(): void {
+    let delayMs = this.#halfClosed ? HALF_CLOSED_MAX_MS : Infinity;
+    if (this.#blocked) delayMs = this.#server!.options.writeIdleTimeoutMs;
+    else if (this.#paused) delayMs = Math.min(delayMs, PAUSED_MAX_MS);
+    if (delayMs === Infinity) this.#world.wheel.disarm(this.#deadline);
+    else this.#world.wheel.arm(this.#deadline, delayMs);
+  }
+
+  #armLinger(): void {
+    const leftMs = this.#lingerEndsAt - this.#world.clock.now();
+    this.#world.wheel.arm(this.#deadline, Math.max(0, Math.min(LINGER_MS, leftMs)));
+  }
+
   #armIdle(): void {
     const options = this.#server?.options ?? this.#world.current(this.#listenerKey)?.server.options;
     this.#world.wheel.arm(this.#deadline, options?.idleTimeoutMs ?? NO_SERVER_IDLE_MS);
@@ -419,7 +470,7 @@ export class ServerConnection implements ClientSide, Expirable {
   /** The response is out: next request, or the end of the connection. */
   #responseDone(): void {
     this.#leaveExchange();
-    if (!this.#requestDone || !this.#keepAlive || this.#inputEnded) {
+    if (!this.#requestDone || !this.#keepAlive || this.#inputOver) {
       this.#finish();
       return;
     }
@@ -430,6 +481,7 @@ export class ServerConnection implements ClientSide, Expirable {
     const input = this.#pending;
     this.#pending = null;
     this.#read(input);
+    if (this.#inputEnded) this.#inputIsOver();
   }
 
   #leaveExchange(): void {
@@ -444,7 +496,8 @@ export class ServerConnection implements ClientSide, Expirable {
     this.#phase = 'linger';
     this.#pending = null;
     if (this.#paused) this.resume();
-    this.#world.wheel.arm(this.#deadline, LINGER_MS);
+    this.#lingerEndsAt = this.#world.clock.now() + LINGER_TOTAL_MS;
+    this.#armLinger();
     if (this.#inputEnded) this.#socket.destroySoon();
     else this.#socket.end();
   }

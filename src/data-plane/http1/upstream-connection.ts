@@ -3,7 +3,7 @@
  * head, body and end, and knows whether the connection may be used again. It decides nothing about
  * retries; it tells its user what happened.
  */
-import { connect, type Socket } from 'node:net';
+import { resetSocket } from '../../shared/net/reset.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
 import type { Endpoints, UpstreamContext } from '../pool/endpoints.ts';
 import type { TunnelEnd, UpstreamFailure, UpstreamSide, UpstreamUser } from '../proxy/sides.ts';
@@ -15,15 +15,18 @@ import type { HeadLimits } from './limits.ts';
 import { MessageWriter } from './message-writer.ts';
 import { parseResponseHead } from './response-parser.ts';
 import { findHeadEnd } from './scan.ts';
+import { UpstreamSocket } from './upstream-socket.ts';
 
 /** What the deadline of the connection means now. */
-type Waiting = 'dial' | 'response-head' | 'paused' | 'idle' | 'half-closed' | 'none';
+type Waiting = 'dial' | 'response-head' | 'paused' | 'idle' | 'half-closed' | 'last-words' | 'none';
 
 const KEEP_ALIVE_PROBE_MS = 15_000;
 /** A paused upstream is not read, so neither RST nor FIN is seen: after this long it is given up. */
 const PAUSED_MAX_MS = 600_000;
 /** A tunnel whose one direction ended is given up when the other stays silent this long. */
 const HALF_CLOSED_MAX_MS = 300_000;
+/** Once a write has failed, all that the server ever sent is in the kernel: more than time enough to read it. */
+const LAST_WORDS_MS = 100;
 
 export class UpstreamConnection implements UpstreamSide, Expirable {
   reused = false;
@@ -33,13 +36,15 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   readonly #deadline = new Deadline(this);
   #limits: HeadLimits;
   #user: UpstreamUser | null;
-  #socket!: Socket;
+  #socket!: UpstreamSocket;
   #writer!: MessageWriter;
   #tunnel: TunnelEnd | null = null;
   #waiting: Waiting = 'none';
   #connected = false;
   #ended = false;
   #errorCode = '';
+  #bodySent = false;
+  #writeFailed = false;
   #paused = false;
 
   /** Response being read. */
@@ -74,16 +79,21 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   }
 
   dial(timeoutMs: number): void {
-    this.#socket = connect({
-      host: this.#endpoint.host,
-      port: this.#endpoint.port,
+    const { host, port } = this.#endpoint;
+    const options = {
+      host,
+      port,
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
       allowHalfOpen: true,
       autoSelectFamily: false,
-      onread: { buffer: this.#context.readBuffer, callback: (size, buffer) => this.#onRead(buffer as Buffer, size) },
-    });
+      onread: {
+        buffer: this.#context.readBuffer,
+        callback: (size: number, buffer: Uint8Array) => this.#onRead(buffer as Buffer, size),
+      },
+    };
+    this.#socket = new UpstreamSocket(options, (error) => this.#survivesWrite(error));
     this.#writer = new MessageWriter(this.#socket);
     this.#socket.on('connect', () => this.#onConnect());
     this.#socket.on('end', () => this.#onFin());
@@ -92,6 +102,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
       this.#errorCode = error.code ?? error.message;
     });
     this.#socket.on('close', () => this.#onClose());
+    this.#socket.connect(options);
     this.#wait('dial', timeoutMs);
   }
 
@@ -107,10 +118,12 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   sendHead(requestLine: string, lines: string, method: string, chunked: boolean): void {
     this.#method = method;
     this.#awaiting = true;
+    this.#bodySent = false;
     this.#writer.start(`${requestLine}\r\n${lines}\r\n`, chunked);
   }
 
   sendBody(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
+    this.#bodySent = true;
     return this.#writer.body(buffer, start, end, owned);
   }
 
@@ -136,7 +149,10 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   resume(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    if (this.#waiting === 'paused') this.#wait('none', 0);
+    if (this.#waiting === 'paused') {
+      if (this.#tunnel !== null && this.#socket.writableEnded) this.#wait('half-closed', HALF_CLOSED_MAX_MS);
+      else this.#wait('none', 0);
+    }
     this.#socket.resume();
   }
 
@@ -157,7 +173,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   release(idleMs: number, maxIdle: number): void {
     this.#user = null;
     this.#awaiting = false;
-    if (maxIdle === 0 || idleMs <= 0 || this.#ended || !this.#socket.writable) {
+    if (maxIdle === 0 || idleMs <= 0 || this.#ended || this.#writeFailed || !this.#socket.writable) {
       this.close();
       return;
     }
@@ -177,17 +193,17 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     this.#user = null;
     this.#tunnel = null;
     // A reset of a socket that is still connecting would wait for the connection.
-    if (this.#connected) this.#socket.resetAndDestroy();
+    if (this.#connected) resetSocket(this.#socket);
     else this.#socket.destroy();
   }
 
   /** The drain deadline of its slot passed, or the thread dies: both sides see a reset. */
-  cut(): void {
+  cut(detail: string = 'cut by a drain deadline'): void {
     const user = this.#user;
     const tunnel = this.#tunnel;
     this.reset();
     if (tunnel !== null) tunnel.onTunnelReset();
-    else user?.onUpstreamFailed('closed', 'cut by a drain deadline');
+    else user?.onUpstreamFailed('closed', detail);
   }
 
   onDeadline(): void {
@@ -195,22 +211,37 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     this.#waiting = 'none';
     const user = this.#user;
     if (waiting === 'half-closed') {
-      this.cut();
+      this.cut('half-closed for too long');
+    } else if (waiting === 'paused') {
+      this.cut('paused for too long');
     } else if (waiting === 'dial') {
       this.reset();
       user?.onDialFailed('ETIMEDOUT');
     } else if (waiting === 'response-head') {
       this.reset();
       user?.onUpstreamFailed('timeout', 'no response head in time');
-    } else if (waiting === 'paused') {
-      this.reset();
-      user?.onUpstreamFailed('closed', 'paused for too long');
+    } else if (waiting === 'last-words') {
+      this.#fail('closed', this.#errorCode);
     } else if (waiting === 'idle') {
       this.close();
     }
   }
 
+  /** A body could not be sent on: what the server said before it closed may be the answer. */
+  #survivesWrite(error: NodeJS.ErrnoException): boolean {
+    if (!this.#bodySent || this.#user === null || this.#tunnel !== null) return false;
+    this.#errorCode = error.code ?? error.message;
+    this.#writeFailed = true;
+    if (this.#waiting !== 'paused') this.#wait('none', 0);
+    return true;
+  }
+
   #wait(waiting: Waiting, ms: number): void {
+    if (this.#writeFailed && (waiting === 'none' || waiting === 'response-head')) {
+      this.#waiting = 'last-words';
+      this.#context.wheel.arm(this.#deadline, LAST_WORDS_MS);
+      return;
+    }
     this.#waiting = waiting;
     if (waiting === 'none') this.#context.wheel.disarm(this.#deadline);
     else this.#context.wheel.arm(this.#deadline, ms);

@@ -335,10 +335,11 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
     this.#upstream?.flush();
   }
 
-  /** The request body is broken (400) or does not come (408). */
+  /** The request body is broken (400), does not come (408) or is not taken by the upstream (504). */
   onRequestFailed(status: number): void {
     if (this.#over) return;
     const upstream = this.#upstream;
+    if (status === 504 && upstream !== null) this.#world.facts.count(this.#endpoint!.slot, FACT_TIMEOUTS, 1);
     this.#leaveEndpoint();
     upstream?.reset();
     if (!this.#responded) {
@@ -492,7 +493,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       this.#answerError(504);
     } else if (failure === 'invalid') {
       facts.count(slot, FACT_INVALID_RESPONSES, 1);
-      this.#world.upstreamInvalid(slot, detail);
+      this.#world.upstreamInvalid(slot, this.#proxy!.pool.upstream(this.#position), detail);
       this.#answerError(502);
     } else {
       facts.count(slot, FACT_BROKEN, 1);
@@ -521,7 +522,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       const { slot } = this.#endpoint!;
       this.#leaveEndpoint();
       upstream.reset();
-      this.#upstreamBroke('invalid', slot, `switched to ${agreed || 'nothing'} when ${wanted || 'nothing'} was asked for`);
+      this.#upstreamBroke('invalid', slot, switchFault(agreed, wanted));
       return;
     }
     const { slot } = this.#endpoint!;
@@ -532,7 +533,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
     this.#world.tunnelStarted();
     upstream.beginTunnel(tunnel.fromUpstream);
     const early = this.#clientSide.beginTunnel(lines, tunnel.fromClient);
-    if (early !== null) tunnel.fromClient.onTunnelData(early, 0, early.length, true);
+    if (early !== null && !tunnel.fromClient.onTunnelData(early, 0, early.length, true)) this.#clientSide.pause();
   }
 
   #tunnelOver(tunnel: Tunnel, slot: number): void {
@@ -576,6 +577,12 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       affinity: this.affinity,
     });
   }
+}
+
+/** Why a 101 is no answer to this request. */
+function switchFault(agreed: string, wanted: string): string {
+  if (agreed === wanted && wanted !== '') return 'switched protocols before it had the whole request';
+  return `switched to ${agreed || 'nothing'} when ${wanted || 'nothing'} was asked for`;
 }
 
 function reasonText(head: Head): string {

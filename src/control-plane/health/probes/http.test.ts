@@ -336,3 +336,27 @@ test('a loop that stalls for longer than the timeout fails no healthy server', {
   assert.equal(outcomes.includes('fail'), false, outcomes.join());
   assert.equal(outcomes.includes('pass'), true, outcomes.join());
 });
+
+test('the timeout covers all redirects together', { timeout: 60_000 }, async () => {
+  const slow: http.RequestListener = (request, response) => {
+    const hop = Number(request.url!.slice(1)) || 0;
+    setTimeout(() => response.writeHead(hop < 9 ? 302 : 200, { location: `/${hop + 1}` }).end(), 60);
+  };
+  const result = await untilDecided(() => probeHttp(slow, { followRedirects: true, timeoutMs: 200 }));
+  assert.equal(result.reason, 'RECV_RESPONSE_TIMEOUT');
+});
+
+test('a deadline missed because this process was held up is neutral', { timeout: 60_000 }, async () => {
+  // Time leaps while the probe waits, as it does for a process that was stopped.
+  let leapMs = 0;
+  const clock = { ...systemClock, now: () => systemClock.now() + leapMs };
+  const server = await startServer((socket) => {
+    socket.resume();
+    leapMs = 10_000;
+  });
+  const deps = { clock, signal: new AbortController().signal };
+  const result = await httpProbe.run({ host: '127.0.0.1', port: server.port }, { ...DEFAULTS, timeoutMs: 1000 }, deps);
+  await server.close();
+  assert.equal(result.outcome, 'neutral');
+  assert.match(result.detail, /held up/);
+});
