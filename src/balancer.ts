@@ -2,6 +2,7 @@
 import type { ConfigWarning } from './control-plane/compile/compiled.ts';
 import type { ControlEvent, LoadResult, UpstreamPatch, UpstreamStatus } from './control-plane/types.ts';
 import type { Logger } from './shared/log.ts';
+import type { AccessOutput } from './shared/plan/types.ts';
 
 /** How a config is given: Caddyfile text, JSON text, or Caddy's JSON as an object. */
 export interface ConfigSource {
@@ -21,8 +22,8 @@ export interface BalancerOptions extends ConfigSource {
   readonly onDebug?: (on: boolean) => void;
   /** Told the warnings of the first config; those of later ones are in the result of `reload`. */
   readonly onWarnings?: (warnings: readonly ConfigWarning[]) => void;
-  /** Takes batches of access lines. Default: stderr or stdout, as the config says. */
-  readonly accessLog?: (lines: string) => void;
+  /** Takes batches of access lines and the output the config names for them. Default: written there. */
+  readonly accessLog?: (lines: string, output: AccessOutput) => void;
   /** Keeps generated secrets and what operators set. Default: none is kept. */
   readonly dataDir?: string;
   /**
@@ -30,7 +31,10 @@ export interface BalancerOptions extends ConfigSource {
    * only when the config itself has an `admin` section, so that two balancers in a process do not collide.
    */
   readonly admin?: boolean;
-  /** A worker whose event loop stands still this long is replaced, milliseconds. Default 2000. */
+  /**
+   * A worker whose event loop stands still this long is replaced, milliseconds; at least 500. Holds where the
+   * config has no `worker_hang_timeout`. Default 2000.
+   */
   readonly hangTimeoutMs?: number;
   /** For `{$NAME}` in Caddyfiles. Default `process.env`. */
   readonly env?: NodeJS.ProcessEnv;

@@ -55,7 +55,7 @@ class EmbeddedBalancer implements Balancer {
     this.#plane = createControlPlane({
       log: this.#log,
       env,
-      accessSink: options.accessLog ?? ((lines) => this.#access.write(lines)),
+      accessSink: options.accessLog ?? ((lines, output) => this.#access.write(lines, output)),
       ...(options.workers === undefined ? {} : { workers: options.workers }),
       ...(options.dataDir === undefined ? {} : { dataDir: options.dataDir }),
       ...(options.hangTimeoutMs === undefined ? {} : { hangTimeoutMs: options.hangTimeoutMs }),
@@ -155,7 +155,6 @@ class EmbeddedBalancer implements Balancer {
     const compiled = this.#plane.compiled();
     if (compiled === null || this.#stopping) return [];
     this.#options.onDebug?.(compiled.debug);
-    this.#access.setOutput(compiled.accessOutput);
     try {
       await this.#endpoint.apply(this.#adminSpec(compiled));
       return [];

@@ -1,5 +1,5 @@
 /** Nothing is timed before its answers are right: status, body, forwarding fields, affinity. */
-import { BODY, type Echo } from './backends/backend.ts';
+import { BODY, type Echo } from './backends/answers.ts';
 import { ask } from './client.ts';
 import type { RunningProxy } from './proxies/proxy.ts';
 

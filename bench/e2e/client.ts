@@ -6,6 +6,7 @@ export interface Answer {
   readonly body: string;
 }
 
+const DEFAULT_ADDRESS = '127.0.0.1';
 const TIMEOUT_MS = 5_000;
 
 export function requestText(path: string, host: string): string {
@@ -13,7 +14,7 @@ export function requestText(path: string, host: string): string {
 }
 
 /** Connects from `localAddress`, asks once, closes. Rejects when there is no whole answer in five seconds. */
-export async function ask(port: number, path: string, localAddress = '127.0.0.1'): Promise<Answer> {
+export async function ask(port: number, path: string, localAddress: string = DEFAULT_ADDRESS): Promise<Answer> {
   const { socket, answer } = await askAndKeep(port, path, localAddress);
   socket.destroy();
   return answer;
@@ -23,10 +24,12 @@ export async function ask(port: number, path: string, localAddress = '127.0.0.1'
 export function askAndKeep(
   port: number,
   path: string,
-  localAddress = '127.0.0.1',
+  localAddress: string = DEFAULT_ADDRESS,
 ): Promise<{ socket: Socket; answer: Answer }> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host: '127.0.0.1', port, localAddress, noDelay: true });
+    // Naming the default would use up a port of this machine per connection (IP_BIND_ADDRESS_NO_PORT is not set).
+    const from = localAddress === DEFAULT_ADDRESS ? {} : { localAddress };
+    const socket = connect({ host: '127.0.0.1', port, noDelay: true, ...from });
     let text = '';
     const fail = (error: Error): void => {
       socket.destroy();

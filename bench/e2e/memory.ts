@@ -21,10 +21,13 @@ const READING_GAP_MS = 200;
 /** Connections opened at the same time. */
 const OPENING = 50;
 
+/** Share of the idle connections that is open before the first reading. */
+const FIRST_SHARE = 0.25;
+
 /**
- * A fresh process gets some load first, so that its heap has the size it works with; then `idle`
- * connections each ask once and stay open. The growth over their number is a connection's memory,
- * without what the kernel holds for the socket.
+ * A fresh process gets some load, so that its heap has the size it works with; then `idle` connections
+ * ask once each and stay open. The first quarter fills what the heap has left over; the growth from
+ * there on is a connection's memory, without what the kernel holds for the socket.
  */
 export async function measureMemory(
   bench: Bench,
@@ -36,11 +39,14 @@ export async function measureMemory(
   const proxy = await startProxy(bench, kind, backends);
   await generator.run(bench, proxy.port, WARM_UP_CONNECTIONS, WARM_UP_SECONDS);
   const restingBytes = await settled(proxy.running.pid);
-  const sockets = await openIdle(proxy.port, idle);
-  const grown = (await settled(proxy.running.pid)) - restingBytes;
-  for (const socket of sockets) socket.destroy();
+  const first = Math.round(idle * FIRST_SHARE);
+  const sockets = await openIdle(proxy.port, first);
+  const before = await settled(proxy.running.pid);
+  sockets.push(...(await openIdle(proxy.port, idle - first)));
+  const grown = (await settled(proxy.running.pid)) - before;
+  for (const socket of sockets) socket.resetAndDestroy();
   await proxy.running.end();
-  return { restingBytes, bytesPerIdleConnection: grown / idle };
+  return { restingBytes, bytesPerIdleConnection: grown / (idle - first) };
 }
 
 /** Resident bytes of one more worker. `withWorkers` makes the same proxy with that many. */

@@ -22,7 +22,7 @@ export const USAGE = `usage: npm run bench -- [options]
   --rounds N        interleaved rounds (default 5)
   --seconds N       seconds under load per proxy and round (default 4)
   --connections N   client connections (default 64)
-  --idle N          idle connections for the memory figure (default 2000)
+  --idle N          idle connections for the memory figure (default 8000)
   --starts N        starts measured for the time to the first answer (default 5)
   --only A,B        only these: nginx, haproxy, caddy, node-http, http-proxy, holdfast
   --against DIR     a second checkout with a built dist, measured as holdfast-b in the same rounds
@@ -38,7 +38,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '4' },
       connections: { type: 'string', default: '64' },
-      idle: { type: 'string', default: '2000' },
+      idle: { type: 'string', default: '8000' },
       starts: { type: 'string', default: '5' },
       only: { type: 'string', default: '' },
       against: { type: 'string' },

@@ -51,7 +51,11 @@ export class Processes {
   /** Runs a command to its end and returns what it printed. Throws when it fails. */
   async run(plan: SpawnPlan): Promise<string> {
     const [command, args] = onCores(plan);
-    const child = spawn(command, args, { detached: true, env: withSystemFolders({}), stdio: ['ignore', 'pipe', 'pipe'] });
+    const child = spawn(command, args, {
+      detached: true,
+      env: withSystemFolders({}),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.#children.add(child);
     let output = '';
     child.stdout.on('data', (data: Buffer) => (output += data.toString('latin1')));

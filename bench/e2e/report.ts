@@ -18,7 +18,7 @@ function heading(results: Results): string {
   const versions = Object.entries(results.versions).map(([name, version]) => `${name} ${version}`);
   return [
     results.machine,
-    `${versions.join(', ')}`,
+    versions.join(', '),
     `load: ${results.generator}, ${connections} connections, ${rounds} rounds of ${seconds} s; backends: ${results.backends}`,
     `load average before the run: ${results.loadAverage.join(' ')}`,
     ...results.skipped.map((line) => `skipped: ${line}`),
@@ -26,7 +26,19 @@ function heading(results: Results): string {
 }
 
 function loadTable(load: Readonly<Record<string, LoadFigures>>): string {
-  const header = ['', 'requests/s', 'CPU µs', 'user', 'system', 'CPU ×nginx', 'CPU ×caddy', 'rate ×nginx', 'p50 ms', 'p99 ms', 'failed'];
+  const header = [
+    '',
+    'requests/s',
+    'CPU µs',
+    'user',
+    'system',
+    'CPU ×nginx',
+    'CPU ×caddy',
+    'rate ×nginx',
+    'p50 ms',
+    'p99 ms',
+    'failed',
+  ];
   const rows = Object.entries(load).map(([name, figures]) => [
     name,
     figures.requestsPerSecond.toFixed(0),
@@ -62,7 +74,9 @@ function targets(results: Results): string {
   }
   const judge = (what: string, value: number | null | undefined, max: number, unit: string): void => {
     if (value === null || value === undefined) return;
-    lines.push(`${what}: ${value.toFixed(2)} ${unit} (target: at most ${max} ${unit}) ${value <= max ? 'met' : 'MISSED'}`);
+    lines.push(
+      `${what}: ${value.toFixed(2)} ${unit} (target: at most ${max} ${unit}) ${value <= max ? 'met' : 'MISSED'}`,
+    );
   };
   judge('CPU per request', figures?.cpuOverNginx, MAX_OVER_NGINX, '× nginx');
   judge('CPU per request', figures?.cpuOverCaddy, MAX_OVER_CADDY, '× caddy');

@@ -18,8 +18,13 @@ export interface Sample {
 /** Samples by name of the proxy, one a round. */
 export type Samples = ReadonlyMap<string, readonly Sample[]>;
 
-/** Compilers and allocators of all of them need some requests before they are at their usual speed. */
+/**
+ * Compilers need some thousand requests before the code has its usual speed: a number, not a time, because
+ * on a busy machine a time means little. At most so many turns.
+ */
+const WARM_UP_REQUESTS = 60_000;
 const WARM_UP_SECONDS = 2;
+const MAX_WARM_UPS = 10;
 
 /**
  * Every proxy in turn, round after round, so that what else the machine does hits all of them alike.
@@ -33,7 +38,7 @@ export async function runRounds(
   progress: (line: string) => void,
 ): Promise<Samples> {
   const samples = new Map<string, Sample[]>(proxies.map(({ name }) => [name, []]));
-  for (const { port } of proxies) await generator.run(bench, port, options.connections, WARM_UP_SECONDS);
+  for (const proxy of proxies) await warmUp(bench, proxy, generator, options.connections);
   for (let round = 1; round <= options.rounds; round += 1) {
     for (const proxy of proxies) {
       const sample = await sampleOf(bench, proxy, generator, options);
@@ -43,6 +48,13 @@ export async function runRounds(
     }
   }
   return samples;
+}
+
+async function warmUp(bench: Bench, proxy: RunningProxy, generator: LoadGenerator, connections: number): Promise<void> {
+  let requests = 0;
+  for (let turn = 0; turn < MAX_WARM_UPS && requests < WARM_UP_REQUESTS; turn += 1) {
+    requests += (await generator.run(bench, proxy.port, connections, WARM_UP_SECONDS)).requests;
+  }
 }
 
 async function sampleOf(

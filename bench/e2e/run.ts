@@ -28,7 +28,8 @@ function proxyKinds(options: BenchOptions): ProxyKind[] {
   const all = [nginx, haproxy, caddy, nodeHttp, httpProxy, holdfast('holdfast', ROOT)];
   if (options.against !== null) all.push(holdfast('holdfast-b', options.against));
   const unknown = options.only.find((name) => !all.some((kind) => kind.name === name));
-  if (unknown !== undefined) throw new Error(`--only: '${unknown}' is none of ${all.map(({ name }) => name).join(', ')}`);
+  if (unknown !== undefined)
+    throw new Error(`--only: '${unknown}' is none of ${all.map(({ name }) => name).join(', ')}`);
   return options.only.length === 0 ? all : all.filter(({ name }) => options.only.includes(name));
 }
 

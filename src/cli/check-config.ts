@@ -2,6 +2,7 @@ import { adaptConfig } from '../control-plane/admin/adapt-config.ts';
 import { compileConfig } from '../control-plane/compile/compile.ts';
 import type { ConfigWarning } from '../control-plane/compile/compiled.ts';
 import { readConfig } from '../control-plane/config/from-json.ts';
+import type { Positions } from '../control-plane/config/positions.ts';
 import type { LoadRequest } from '../control-plane/types.ts';
 
 /** Stands in for the secret that `run` would make: as long, and never used. */
@@ -11,6 +12,8 @@ export interface CheckedConfig {
   /** The adapted JSON. */
   readonly config: unknown;
   readonly warnings: readonly ConfigWarning[];
+  /** JSON path → where in the Caddyfile it came from; empty for JSON. */
+  readonly positions: Positions;
 }
 
 /** Everything `run` checks before it binds. Throws a `ConfigError` that names file and line. */
@@ -21,5 +24,5 @@ export function checkConfig(request: LoadRequest, env: NodeJS.ProcessEnv): Check
     generatedSecret: () => PLACEHOLDER_SECRET,
     platform: process.platform,
   });
-  return { config, warnings: [...warnings, ...compiled.warnings] };
+  return { config, warnings: [...warnings, ...compiled.warnings], positions };
 }

@@ -3,16 +3,14 @@ import { availableParallelism } from 'node:os';
 import { systemClock, type Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/log.ts';
 import type { WorkerMessage } from '../shared/messages.ts';
-import type { Section } from '../shared/plan/types.ts';
+import type { AccessOutput, Section } from '../shared/plan/types.ts';
 import { systemRandom, type Random } from '../shared/random.ts';
 import { StateTable } from '../shared/state-table/table.ts';
-import { adaptConfig } from './admin/adapt-config.ts';
-import { compileConfig } from './compile/compile.ts';
-import type { CompiledConfig, ConfigWarning } from './compile/compiled.ts';
-import { readConfig } from './config/from-json.ts';
+import type { CompiledConfig } from './compile/compiled.ts';
 import { AdminStateFile } from './data-dir/admin-state-file.ts';
 import { GeneratedSecrets } from './data-dir/secrets.ts';
 import { EventHub } from './event-hub.ts';
+import { readLargeOrSmall } from './helper/read-config.ts';
 import { LoadQueue } from './reload/load-queue.ts';
 import type { PreparedPlan } from './reload/transaction.ts';
 import type {
@@ -42,12 +40,12 @@ export interface ControlPlaneOptions {
   readonly log: Logger;
   /** Keeps generated secrets and admin states. Default: none is kept. */
   readonly dataDir?: string;
-  /** Default 2000. */
+  /** Holds where the config has no `worker_hang_timeout`. Default 2000. */
   readonly hangTimeoutMs?: number;
   /** For `{$NAME}` in Caddyfiles and `{env.NAME}` in workers. */
   readonly env: NodeJS.ProcessEnv;
   /** Takes whole access lines. Default: they are dropped. */
-  readonly accessSink?: (lines: string) => void;
+  readonly accessSink?: (lines: string, output: AccessOutput) => void;
   /** Entry of the data-plane threads, for tests. */
   readonly workerEntry?: URL;
 }
@@ -59,8 +57,7 @@ export function createControlPlane(options: ControlPlaneOptions): ControlPlane {
 
 /** What is in force. */
 interface Loaded {
-  readonly json: unknown;
-  /** `json` as text: an equal text is an equal config. */
+  /** The adapted config as JSON: an equal text is an equal config. */
   readonly text: string;
   readonly compiled: CompiledConfig;
 }
@@ -75,8 +72,11 @@ class ComposedControlPlane implements ControlPlane {
   readonly #adminStates: AdminStateFile;
   readonly #upstreams: Upstreams;
   readonly #fleet: Fleet;
+  readonly #hangTimeoutMs: number;
   readonly #queue = new LoadQueue();
   #loaded: Loaded | null = null;
+  /** The config in force as an object, made when somebody asks for it. */
+  #json: { readonly of: Loaded; readonly value: unknown } | null = null;
   /** Workers run once the first config compiled. */
   #started = false;
   #generation = 0;
@@ -90,6 +90,7 @@ class ComposedControlPlane implements ControlPlane {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#log = options.log;
+    this.#hangTimeoutMs = options.hangTimeoutMs ?? DEFAULT_HANG_TIMEOUT_MS;
     this.#events = new EventHub(this.#log);
     this.#secrets = new GeneratedSecrets(options.dataDir);
     this.#adminStates = new AdminStateFile(options.dataDir, this.#log);
@@ -109,7 +110,10 @@ class ComposedControlPlane implements ControlPlane {
   }
 
   config(): unknown {
-    return this.#loaded?.json ?? null;
+    const loaded = this.#loaded;
+    if (loaded === null) return null;
+    if (this.#json?.of !== loaded) this.#json = { of: loaded, value: JSON.parse(loaded.text) };
+    return this.#json.value;
   }
 
   compiled(): CompiledConfig | null {
@@ -208,19 +212,17 @@ class ComposedControlPlane implements ControlPlane {
   }
 
   async #change(request: LoadRequest): Promise<LoadResult> {
-    const adapted = adaptConfig(request, this.#options.env);
-    const text = JSON.stringify(adapted.config);
-    if (request.force !== true && text === this.#loaded?.text) {
-      return { generation: this.#reloads.generation, unchanged: true, warnings: adapted.warnings };
-    }
-    const { compiled, warnings } = compileConfig(readConfig(adapted.config, adapted.positions), {
-      positions: adapted.positions,
-      generatedSecret: (key) => this.#secrets.secretFor(key),
+    const { text, warnings, compiled } = await readLargeOrSmall({
+      request: { text: request.text, adapter: request.adapter, filename: request.filename },
+      env: definedOnly(this.#options.env),
       platform: process.platform,
-      ...(this.#options.dataDir === undefined ? {} : { dataDir: this.#options.dataDir }),
+      dataDir: this.#options.dataDir ?? null,
+      secretRoot: this.#secrets.memoryRoot(),
+      inForce: request.force === true ? null : (this.#loaded?.text ?? null),
     });
-    const generation = await this.#putInForce({ json: adapted.config, text, compiled });
-    return { generation, unchanged: false, warnings: [...adapted.warnings, ...warnings] satisfies ConfigWarning[] };
+    if (compiled === null) return { generation: this.#reloads.generation, unchanged: true, warnings };
+    const generation = await this.#putInForce({ text, compiled });
+    return { generation, unchanged: false, warnings };
   }
 
   async #putInForce(next: Loaded): Promise<number> {
@@ -238,6 +240,7 @@ class ComposedControlPlane implements ControlPlane {
       throw error;
     }
     this.#loaded = next;
+    this.#fleet.setHangTimeout(next.compiled.workerHangTimeoutMs ?? this.#hangTimeoutMs);
     return generation;
   }
 
@@ -287,7 +290,7 @@ class ComposedControlPlane implements ControlPlane {
   }
 
   #makeFleet(): Fleet {
-    const { workers, hangTimeoutMs, workerEntry, env } = this.#options;
+    const { workers, workerEntry, env } = this.#options;
     return new Fleet({
       workers: workers ?? availableParallelism(),
       workerEntry: workerEntry ?? entryUrl('worker'),
@@ -296,7 +299,7 @@ class ComposedControlPlane implements ControlPlane {
       table: this.table,
       clock: this.#clock,
       log: this.#log,
-      hangTimeoutMs: hangTimeoutMs ?? DEFAULT_HANG_TIMEOUT_MS,
+      hangTimeoutMs: this.#hangTimeoutMs,
       platform: process.platform,
       addLane: (lane) => this.#upstreams.addLane(lane),
       onMessage: (message) => this.#receive(message),
@@ -313,7 +316,7 @@ class ComposedControlPlane implements ControlPlane {
       case 'log':
         return this.#log[message.level](message.message, message.fields);
       case 'access':
-        return this.#options.accessSink?.(message.lines);
+        return this.#options.accessSink?.(message.lines, message.output);
       default:
     }
   }

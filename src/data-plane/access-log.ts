@@ -3,6 +3,7 @@
  * a structured logger costs ten times as much a line.
  */
 import type { Clock, Timer } from '../shared/clock.ts';
+import type { AccessOutput } from '../shared/plan/types.ts';
 import type { Affinity } from './select/policy.ts';
 
 const BATCH_BYTES = 65_536;
@@ -25,28 +26,29 @@ export interface AccessRecord {
 
 export class AccessLog {
   readonly #clock: Clock;
-  readonly #sink: (lines: string) => void;
-  #batch = '';
+  readonly #sink: (output: AccessOutput, lines: string) => void;
+  readonly #batches: Record<AccessOutput, string> = { stderr: '', stdout: '' };
   #timer: Timer | null = null;
 
-  constructor(clock: Clock, sink: (lines: string) => void) {
+  constructor(clock: Clock, sink: (output: AccessOutput, lines: string) => void) {
     this.#clock = clock;
     this.#sink = sink;
   }
 
-  write(record: AccessRecord): void {
-    this.#batch += accessLine(record);
-    if (this.#batch.length >= BATCH_BYTES) this.flush();
+  write(output: AccessOutput, record: AccessRecord): void {
+    this.#batches[output] += accessLine(record);
+    if (this.#batches[output].length >= BATCH_BYTES) this.flush();
     else this.#timer ??= this.#clock.after(FLUSH_MS, () => this.flush());
   }
 
   flush(): void {
     this.#timer?.cancel();
     this.#timer = null;
-    if (this.#batch === '') return;
-    const lines = this.#batch;
-    this.#batch = '';
-    this.#sink(lines);
+    for (const output of ['stderr', 'stdout'] as const) {
+      const lines = this.#batches[output];
+      this.#batches[output] = '';
+      if (lines !== '') this.#sink(output, lines);
+    }
   }
 }
 

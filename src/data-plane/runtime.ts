@@ -71,7 +71,7 @@ export class Runtime implements WorkerRuntime, World {
     this.servers = deps.table.servers(deps.lane);
     this.wheel = new TimerWheel(deps.clock);
     this.#sections = new Sections(deps.table);
-    this.accessLog = new AccessLog(deps.clock, (lines) => deps.post({ type: 'access', lines }));
+    this.accessLog = new AccessLog(deps.clock, (output, lines) => deps.post({ type: 'access', output, lines }));
     this.endpoints = new Endpoints({
       wheel: this.wheel,
       facts: this.facts,
@@ -229,7 +229,12 @@ export class Runtime implements WorkerRuntime, World {
 
   upstreamInvalid(slot: number, upstream: string, detail: string): void {
     if (!this.#mayReport(this.#nextInvalidReport, slot)) return;
-    this.#deps.post({ type: 'log', level: 'warn', message: 'upstream sent no valid HTTP', fields: { upstream, detail } });
+    this.#deps.post({
+      type: 'log',
+      level: 'warn',
+      message: 'upstream sent no valid HTTP',
+      fields: { upstream, detail },
+    });
   }
 
   #mayReport(next: Map<number, number>, slot: number): boolean {

@@ -1,5 +1,5 @@
 /** One HTTP server of a generation, compiled: options, trust and routes. */
-import type { HttpServerOptions, SectionHash, ServerIndex, ServerPlan, SiteSection } from '../shared/plan/types.ts';
+import type { AccessOutput, HttpServerOptions, SectionHash, ServerIndex, ServerPlan, SiteSection } from '../shared/plan/types.ts';
 import { compilePrefixes, type PrefixSet } from '../shared/net/cidr.ts';
 import { compileClientIpHeaders, type ClientIpList } from './client-ip/header.ts';
 import { DEFAULT_HEAD_LIMITS, type HeadLimits } from './http1/limits.ts';
@@ -15,6 +15,8 @@ export interface Generation {
   active: number;
 }
 
+const NO_OUTPUT: readonly AccessOutput[] = Object.freeze([]);
+
 export class HttpServer {
   readonly name: string;
   readonly row: ServerIndex;
@@ -24,8 +26,8 @@ export class HttpServer {
   readonly trusted: PrefixSet | null;
   readonly clientIpList: ClientIpList;
   readonly router: CompiledRouter<Pool>;
-  readonly #skipHosts: ReadonlySet<string>;
-  readonly #logHosts: ReadonlySet<string> | null;
+  readonly #accessOutputs: ReadonlyMap<string, readonly AccessOutput[]>;
+  readonly #otherOutputs: readonly AccessOutput[];
 
   constructor(
     plan: ServerPlan,
@@ -41,13 +43,12 @@ export class HttpServer {
     this.trusted = options.trustedProxies.length === 0 ? null : compilePrefixes(options.trustedProxies);
     this.clientIpList = compileClientIpHeaders(options.clientIpHeaders);
     this.router = compileSites(plan.sites.map(siteOf), poolOf, facts);
-    this.#skipHosts = new Set(options.accessLog?.skipHosts);
-    const hosts = options.accessLog?.hosts ?? null;
-    this.#logHosts = hosts === null ? null : new Set(hosts);
+    this.#accessOutputs = new Map(Object.entries(options.accessLog?.hosts ?? {}));
+    this.#otherOutputs = options.accessLog?.others ?? NO_OUTPUT;
   }
 
-  logs(host: string): boolean {
-    if (this.options.accessLog === null || this.#skipHosts.has(host)) return false;
-    return this.#logHosts === null || this.#logHosts.has(host);
+  /** Where the access line of a request for `host` goes; usually one output or none. */
+  accessOutputs(host: string): readonly AccessOutput[] {
+    return this.#accessOutputs.get(host) ?? this.#otherOutputs;
   }
 }

@@ -5,7 +5,7 @@
 import type { Server, Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import type { LogFields, LogLevel } from './log.ts';
-import type { MemberRows, PlanManifest, PoolRows, Section, SectionHash } from './plan/types.ts';
+import type { AccessOutput, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from './plan/types.ts';
 import type { TableChunk } from './state-table/table.ts';
 
 /** `workerData` of a data-plane worker. */
@@ -61,7 +61,7 @@ export type WorkerMessage =
   | { readonly type: 'dial-failed'; readonly slot: number }
   | { readonly type: 'log'; readonly level: LogLevel; readonly message: string; readonly fields: LogFields }
   /** Whole access lines, each with its newline. */
-  | { readonly type: 'access'; readonly lines: string }
+  | { readonly type: 'access'; readonly output: AccessOutput; readonly lines: string }
   | { readonly type: 'drained'; readonly reset: number }
   /** Sent as the last act of a worker that threw. */
   | { readonly type: 'crashed'; readonly message: string; readonly stack: string };

@@ -35,9 +35,10 @@ export class FakePlane implements ControlPlane {
       listeners: [],
       admin: this.spec,
       gracePeriodMs: 0,
+      nameRefreshMs: null,
+      workerHangTimeoutMs: null,
       debug: false,
-      accessOutput: 'discard',
-    };
+          };
   }
 
   serverRows(): ReadonlyMap<string, number> {

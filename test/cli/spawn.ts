@@ -13,12 +13,14 @@ export interface Ended {
 export interface SpawnOptions {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Descriptors of this process that it gets as 3, 4, … */
+  readonly inherited?: readonly number[];
 }
 
 /** The command line as a user starts it, with stdout and stderr piped. */
-export function spawnHoldfast(args: readonly string[], { cwd, env = {} }: SpawnOptions = {}): ChildProcess {
+export function spawnHoldfast(args: readonly string[], { cwd, env = {}, inherited = [] }: SpawnOptions = {}): ChildProcess {
   return spawn(process.execPath, [LAUNCHER, ...args], {
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'pipe', ...inherited],
     env: { ...process.env, HOLDFAST_DEBUG: '', ...env },
     ...(cwd === undefined ? {} : { cwd }),
   });

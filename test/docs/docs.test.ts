@@ -4,10 +4,18 @@ import { existsSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { test } from 'node:test';
 import { checkConfig } from '../../src/cli/check-config.ts';
+import { deriveClient } from '../../src/data-plane/client-ip/derive.ts';
+import { compilePrefixes } from '../../src/shared/net/cidr.ts';
+import { parseIp } from '../../src/shared/net/ip.ts';
 import { REASONS } from '../../src/control-plane/health/reasons.ts';
 import { ROOT, anchorsOf, blocksOf, codeSpans, proseOf, readDoc, readDocs, sectionOf, tableRows } from './markdown.ts';
 
 const DOCS = readDocs();
+
+test('there are documents with Caddyfiles to check', () => {
+  const configs = DOCS.flatMap(blocksOf).filter(({ language }) => language === 'caddyfile');
+  assert.ok(configs.length >= 10, `${configs.length} found`);
+});
 
 for (const block of DOCS.flatMap(blocksOf)) {
   if (block.language !== 'caddyfile') continue;
@@ -23,6 +31,16 @@ test('the troubleshooting page lists every reason with its cause and remedy', ()
     rows,
     REASONS.map(({ word, cause, remedy }) => [`\`${word}\``, cause, remedy]),
   );
+});
+
+test('the examples of client addresses come out as the page says', () => {
+  const rows = tableRows(readDoc('docs/guide/client-address.md'));
+  const trusted = compilePrefixes(['10.0.0.0/24']);
+  assert.ok(rows.length > 0);
+  for (const [peer = '', list = '', told = ''] of rows) {
+    const [client] = told.split(' ');
+    assert.equal(deriveClient(parseIp(peer), trusted, codeSpans(list)[0] ?? '')?.text, client, `${peer} ${list}`);
+  }
 });
 
 for (const { path, text } of DOCS) {

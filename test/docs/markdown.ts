@@ -4,13 +4,13 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT: string = fileURLToPath(new URL('../../', import.meta.url));
 
-export interface Doc {
+interface Doc {
   /** Relative to the root. */
   readonly path: string;
   readonly text: string;
 }
 
-export interface Block {
+interface Block {
   readonly path: string;
   /** Line of the opening fence, from 1. */
   readonly line: number;
@@ -79,5 +79,12 @@ export function sectionOf(text: string, heading: string): string {
 /** Anchors of the headings, as GitHub makes them. */
 export function anchorsOf(text: string): Set<string> {
   const headings = [...proseOf(text).matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) => heading);
-  return new Set(headings.map((heading) => heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-')));
+  return new Set(
+    headings.map((heading) =>
+      heading
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N} _-]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  );
 }

@@ -12,7 +12,7 @@ import { STREAMING_SUBDIRECTIVES } from '../../src/control-plane/caddyfile/direc
 import { TLS_OPTIONS } from '../../src/control-plane/caddyfile/directives/reverse-proxy/transport-tls.ts';
 import { DEFAULT_HEAD_LIMITS } from '../../src/data-plane/http1/limits.ts';
 import { runInProcess } from '../cli/in-process.ts';
-import { codeSpans, proseOf, readDoc, sectionOf } from './markdown.ts';
+import { blocksOf, codeSpans, proseOf, readDoc, sectionOf } from './markdown.ts';
 
 const CADDYFILE = readDoc('docs/reference/caddyfile.md');
 const WORDS = new Set(codeSpans(proseOf(CADDYFILE)).flatMap((code) => code.split(/[\s[\]{}|;<>…]+/)));
@@ -60,6 +60,25 @@ for (const [section, place] of Object.entries(PLACES)) {
   });
 }
 
+/** Where the words of a paragraph of "Not there" belong. */
+const ABSENT: Readonly<Record<string, string>> = {
+  Directives: 'http://:80 {\n% x\n}\n',
+  'Global options': '{\n% x\n}\nhttp://:80 {\nrespond "x"\n}\n',
+  'Options of reverse_proxy': 'http://:80 {\nreverse_proxy 10.0.0.1 {\n% x\n}\n}\n',
+};
+
+for (const [kind, place] of Object.entries(ABSENT)) {
+  test(`what the differences call not there is refused with its word: ${kind}`, () => {
+    const section = sectionOf(readDoc('docs/caddy-differences.md'), 'Not there');
+    const words = codeSpans(section.split('\n\n').find((paragraph) => paragraph.includes(`${kind}:`)) ?? '');
+    assert.notEqual(words.length, 0);
+    for (const word of words) {
+      const request = { text: place.replace('%', () => word), adapter: 'caddyfile', filename: 'Caddyfile' } as const;
+      assert.throws(() => checkConfig(request, {}), new RegExp(`\\b${word}\\b`), word);
+    }
+  });
+}
+
 test('the command reference names every command and every option of it', async () => {
   const text = readDoc('docs/reference/cli.md');
   const { stdout } = await runInProcess(['--help']);
@@ -68,8 +87,27 @@ test('the command reference names every command and every option of it', async (
   for (const command of commands) {
     const { stdout: help } = await runInProcess(['help', command]);
     const section = command === 'help' ? text : sectionOf(text, command);
-    for (const [option] of help.matchAll(/--(?!help)[a-z-]+/g)) assert.ok(section.includes(option), `${command} ${option}`);
+    for (const [option] of help.matchAll(/--(?!help)[a-z-]+/g))
+      assert.ok(section.includes(option), `${command} ${option}`);
   }
+});
+
+test('the command reference shows what hash prints', async () => {
+  const console = blocksOf({ path: 'docs/reference/cli.md', text: readDoc('docs/reference/cli.md') });
+  const shown = console.find(({ text }) => text.startsWith('$ npx holdfast hash 203.0.113.5\n'));
+  const { stdout } = await runInProcess(['hash', '203.0.113.5']);
+  assert.equal(shown?.text, `$ npx holdfast hash 203.0.113.5\n${stdout}`);
+});
+
+test('the library page names every option, method and type of event', () => {
+  const words = new Set(codeSpans(readDoc('docs/reference/library.md')).flatMap((code) => code.split(/[^\w-]+/)));
+  const face = readDoc('src/balancer.ts');
+  const names = [...face.matchAll(/^  (?:readonly )?(\w+)\??[:(]/gm)].map(([, name = '']) => name);
+  const events = [...readDoc('src/control-plane/types.ts').matchAll(/^    \| '([a-z-]+)'/gm)].map(
+    ([, type = '']) => type,
+  );
+  assert.ok(names.length > 20 && events.length > 10);
+  for (const name of [...names, ...events]) assert.ok(words.has(name), `${name} is missing`);
 });
 
 test('the limits page names the limits of the codec', () => {

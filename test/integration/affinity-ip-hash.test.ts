@@ -1,10 +1,10 @@
 /** ip_hash over real sockets and threads: who goes where, and that nothing but a server's own fate moves anybody. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { startBackend, eventually, type Backend } from '../support/backend.ts';
+import { startBackend, startScripted, eventually, type Backend } from '../support/backend.ts';
 import { startBalancer } from '../support/balance.ts';
 import { askEach, homesOf, sharesOf, type Answer } from '../support/load.ts';
-import { get } from '../support/raw-client.ts';
+import { get, openClient } from '../support/raw-client.ts';
 import { proxyTo, site } from '../support/site.ts';
 
 const TRUSTED = { servers: 'trusted_proxies static 127.0.0.1/32' };
@@ -68,7 +68,11 @@ test('a client keeps its server across connections, workers, reloads and a resta
   assert.ok(servers.some(({ requests }) => requests.at(-1)?.headers['x-reloaded'] === 'yes'));
   await first.stop();
   const second = await startBalancer(t, ipHash(servers), { workers: 1 });
-  assert.deepEqual(backendsOf(await askEach(second.port, lines)), homes, 'after a restart, with another number of workers');
+  assert.deepEqual(
+    backendsOf(await askEach(second.port, lines)),
+    homes,
+    'after a restart, with another number of workers',
+  );
 });
 
 test('without trusted proxies the peer address counts, one server for each address of 127.0.0.0/8', async (t) => {
@@ -80,10 +84,7 @@ test('without trusted proxies the peer address counts, one server for each addre
     const response = await get(balancer.port, '/', { 'X-Forwarded-For': '203.0.113.5' }, peer);
     answers.push({ client: peer, status: response.status, backend: response.body });
   }
-  assert.deepEqual(
-    homesOf(answers),
-    new Map(peers.map((peer) => [peer, NAMES[definedHome(peer, 3)]])),
-  );
+  assert.deepEqual(homesOf(answers), new Map(peers.map((peer) => [peer, NAMES[definedHome(peer, 3)]])));
   await eventually(() => balancer.accessLines.length === answers.length, 'all access lines');
   assert.deepEqual(new Set(balancer.accessLines.map(({ client }) => client)), new Set(peers));
 });
@@ -105,9 +106,11 @@ test('published addresses land where the documentation says, with everybody well
   const servers = await startServers(t, 3);
   const balancer = await startBalancer(t, ipHash(servers), { workers: 2 });
   const lines = forwardedFor(PUBLISHED.map(([address]) => address));
-  assert.deepEqual(backendsOf(await askEach(balancer.port, lines)), PUBLISHED.map(([, home]) => home));
-  const ask = async (): Promise<string> =>
-    (await get(balancer.port, '/', { 'X-Forwarded-For': '203.0.113.5' })).body;
+  assert.deepEqual(
+    backendsOf(await askEach(balancer.port, lines)),
+    PUBLISHED.map(([, home]) => home),
+  );
+  const ask = async (): Promise<string> => (await get(balancer.port, '/', { 'X-Forwarded-For': '203.0.113.5' })).body;
   balancer.patchUpstream(`127.0.0.1:${servers[1]!.port}`, { adminState: 'maint' });
   assert.equal(await ask(), 'two', 'its second home');
   await balancer.reload(ipHash(servers, '{\n\t\t\ton_failure all\n\t\t}'));
@@ -143,5 +146,32 @@ test('the clients of a server that goes are shared out among the others', async 
   balancer.patchUpstream(`127.0.0.1:${servers[1]!.port}`, { adminState: 'maint' });
   const shares = sharesOf(await askEach(balancer.port, forwardedFor(addresses)));
   assert.deepEqual(Object.keys(shares).toSorted(), ['two', 'zero']);
-  for (const share of Object.values(shares)) assert.ok(Math.abs(share / addresses.length - 0.5) < 0.06, JSON.stringify(shares));
+  for (const share of Object.values(shares))
+    assert.ok(Math.abs(share / addresses.length - 0.5) < 0.06, JSON.stringify(shares));
+});
+
+test('an upgrade goes to the same server as the plain requests of its client', async (t) => {
+  const answer = (body: string): string => `HTTP/1.1 200 OK\r\nX-Backend: ${body}\r\nContent-Length: 0\r\n\r\n`;
+  const servers = await Promise.all(
+    ['zero', 'one', 'two'].map((name) =>
+      startScripted(t, (socket) =>
+        socket.on('data', (chunk: Buffer) => {
+          const upgrade = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\nX-Backend: ${name}\r\n\r\n`;
+          socket.write(chunk.includes('Upgrade: x') ? upgrade : answer(name));
+        }),
+      ),
+    ),
+  );
+  const balancer = await startBalancer(t, site(proxyTo(servers, 'lb_policy ip_hash'), TRUSTED), { workers: 2 });
+  for (const address of clientAddresses(12)) {
+    const plain = await get(balancer.port, '/', { 'X-Forwarded-For': address });
+    const client = await openClient(balancer.port);
+    t.after(() => client.close());
+    client.send(
+      `GET /ws HTTP/1.1\r\nHost: x.test\r\nX-Forwarded-For: ${address}\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n`,
+    );
+    const upgraded = await client.response();
+    assert.deepEqual([upgraded.status, upgraded.header('x-backend')], [101, plain.header('x-backend')]);
+    assert.equal(plain.header('x-backend'), NAMES[definedHome(address, 3)]);
+  }
 });

@@ -14,7 +14,12 @@ async function startServers(t: TestContext): Promise<Backend[]> {
   return Promise.all(NAMES.map((name) => startBackend(t, name)));
 }
 
-async function startWith(t: TestContext, servers: readonly Backend[], policy: string, workers = 1): Promise<TestBalancer> {
+async function startWith(
+  t: TestContext,
+  servers: readonly Backend[],
+  policy: string,
+  workers = 1,
+): Promise<TestBalancer> {
   return startBalancer(t, site(proxyTo(servers, `lb_policy ${policy}`)), { workers });
 }
 

@@ -40,7 +40,12 @@ async function lastLine({ balancer, server }: World): Promise<Record<string, unk
 
 test('what a stranger says about addresses, scheme and host is replaced', async (t) => {
   const world = await startWorld(t);
-  const forged = ['X-Forwarded-For: 1.2.3.4', 'X-Forwarded-For: 5.6.7.8', 'X-Forwarded-Proto: https', 'X-Forwarded-Host: evil.example'];
+  const forged = [
+    'X-Forwarded-For: 1.2.3.4',
+    'X-Forwarded-For: 5.6.7.8',
+    'X-Forwarded-Proto: https',
+    'X-Forwarded-Host: evil.example',
+  ];
   const received = await world.receive(forged, STRANGER);
   assert.deepEqual(received['x-client'], [STRANGER]);
   assert.deepEqual(received['x-forwarded-for'], [STRANGER]);
@@ -52,7 +57,11 @@ test('what a stranger says about addresses, scheme and host is replaced', async 
 
 test('naming forwarding headers in Connection does not smuggle the forged ones through', async (t) => {
   const world = await startWorld(t);
-  const lines = ['Connection: X-Forwarded-Proto, X-Forwarded-For', 'X-Forwarded-Proto: https', 'X-Forwarded-For: 1.2.3.4'];
+  const lines = [
+    'Connection: X-Forwarded-Proto, X-Forwarded-For',
+    'X-Forwarded-Proto: https',
+    'X-Forwarded-For: 1.2.3.4',
+  ];
   const received = await world.receive(lines, STRANGER);
   assert.deepEqual(received['x-forwarded-proto'], ['http']);
   assert.deepEqual(received['x-forwarded-for'], [STRANGER]);
@@ -86,7 +95,11 @@ test('the documented example: 10.0.0.0/24 is trusted, an inner network is not', 
 
 test('a trusted proxy may name scheme and host', async (t) => {
   const world = await startWorld(t);
-  const received = await world.receive(['X-Forwarded-For: 203.0.113.9', 'X-Forwarded-Proto: https', 'X-Forwarded-Host: www.example']);
+  const received = await world.receive([
+    'X-Forwarded-For: 203.0.113.9',
+    'X-Forwarded-Proto: https',
+    'X-Forwarded-Host: www.example',
+  ]);
   assert.deepEqual(received['x-forwarded-proto'], ['https']);
   assert.deepEqual(received['x-forwarded-host'], ['www.example']);
 });
@@ -141,7 +154,14 @@ test('the spelling of an address decides over no server', async (t) => {
   const servers = await Promise.all(['zero', 'one', 'two'].map((name) => startBackend(t, name)));
   const config = site(proxyTo(servers, 'lb_policy ip_hash'), { servers: TRUST, bind: '[::]' });
   const balancer = await startBalancer(t, config, { workers: 2 });
-  const spellings = ['203.0.113.5', '203.0.113.5:4711', '::ffff:203.0.113.5', '::FFFF:CB00:7105', '[::ffff:203.0.113.5]:80', ' 203.0.113.5 , 10.1.2.3'];
+  const spellings = [
+    '203.0.113.5',
+    '203.0.113.5:4711',
+    '::ffff:203.0.113.5',
+    '::FFFF:CB00:7105',
+    '[::ffff:203.0.113.5]:80',
+    ' 203.0.113.5 , 10.1.2.3',
+  ];
   for (const spelling of spellings) {
     assert.equal((await get(balancer.port, '/', { 'X-Forwarded-For': spelling })).body, 'one', spelling);
   }

@@ -26,12 +26,21 @@ async function startServer(t: TestContext, name: string, healthy: boolean): Prom
     response.end(name);
   });
   return Object.defineProperties(backend as Server, {
-    healthy: { get: () => state.healthy, set: (value: boolean) => void (state.healthy = value) },
+    healthy: {
+      get: () => state.healthy,
+      set: (value: boolean) => {
+        state.healthy = value;
+      },
+    },
     served: { value: () => backend.requests.filter(({ url }) => url !== '/health').length },
   });
 }
 
-async function startAll(t: TestContext, options: string, log: string[] = []): Promise<{ servers: Server[]; balancer: TestBalancer }> {
+async function startAll(
+  t: TestContext,
+  options: string,
+  log: string[] = [],
+): Promise<{ servers: Server[]; balancer: TestBalancer }> {
   const servers = await Promise.all(NAMES.map((name) => startServer(t, name, false)));
   const logger = loggerTo((_level, message) => log.push(message));
   const balancer = await startBalancer(t, site(proxyTo(servers, `${CHECK}\n${options}`)), { workers: 2, log: logger });
@@ -53,7 +62,10 @@ test('by default a request is refused with 503, no server is bothered, and none 
   const response = await get(balancer.port);
   assert.equal(response.status, 503);
   assert.equal(response.body, 'No server is available for this request.\n');
-  assert.deepEqual(servers.map((server) => server.served()), [0, 0, 0]);
+  assert.deepEqual(
+    servers.map((server) => server.served()),
+    [0, 0, 0],
+  );
   const metrics = await balancer.metrics();
   assert.equal(valueOf(metrics, 'holdfast_http_no_upstream_total'), 1);
   for (const { port } of servers) {
@@ -75,14 +87,24 @@ test('with lb_best_effort all are tried in the order of the policy, and it is sa
   const { servers, balancer } = await startAll(t, 'lb_best_effort', log);
   assert.deepEqual((await bodies(balancer, 6)).toSorted(), ['one', 'one', 'three', 'three', 'two', 'two']);
   assert.equal(valueOf(await balancer.metrics(), 'holdfast_pool_best_effort'), 1);
-  assert.equal(balancer.upstreams().every(({ bestEffort, state }) => bestEffort && state === 'down'), true);
-  assert.equal(log.filter((line) => /all members of pool .* are down: all are tried/.test(line)).length, 1, log.join('\n'));
+  assert.equal(
+    balancer.upstreams().every(({ bestEffort, state }) => bestEffort && state === 'down'),
+    true,
+  );
+  assert.equal(
+    log.filter((line) => /all members of pool .* are down: all are tried/.test(line)).length,
+    1,
+    log.join('\n'),
+  );
 
   servers[2]!.healthy = true;
   await eventually(() => balancer.upstreams()[2]?.state === 'up', 'three is up');
   assert.deepEqual(await bodies(balancer, 4), ['three', 'three', 'three', 'three'], 'to the healthy one only, at once');
   assert.equal(valueOf(await balancer.metrics(), 'holdfast_pool_best_effort'), 0);
-  assert.equal(log.some((line) => line.includes('no longer tries members that are down')), true);
+  assert.equal(
+    log.some((line) => line.includes('no longer tries members that are down')),
+    true,
+  );
 });
 
 test('best effort does not touch what the operator took out: drained, in maintenance, or weight 0', async (t) => {
@@ -105,7 +127,10 @@ test('best effort over servers that all refuse is one pass and 502', async (t) =
   assert.equal((await get(balancer.port)).status, 502);
   const metrics = await balancer.metrics();
   for (const { port } of dead) {
-    const dials = valueOf(metrics, 'holdfast_upstream_connections_total', { upstream: `127.0.0.1:${port}`, origin: 'new' });
+    const dials = valueOf(metrics, 'holdfast_upstream_connections_total', {
+      upstream: `127.0.0.1:${port}`,
+      origin: 'new',
+    });
     assert.equal(dials, 1);
   }
 });
@@ -118,7 +143,10 @@ test('with lb_try_duration the passes over refusing servers are paced, not spun'
   assert.equal((await get(balancer.port)).status, 502);
   const metrics = await balancer.metrics();
   for (const { port } of dead) {
-    const dials = valueOf(metrics, 'holdfast_upstream_connections_total', { upstream: `127.0.0.1:${port}`, origin: 'new' });
+    const dials = valueOf(metrics, 'holdfast_upstream_connections_total', {
+      upstream: `127.0.0.1:${port}`,
+      origin: 'new',
+    });
     assert.ok(dials >= 1 && dials <= 4, `${dials} dials in one second at 300 ms`);
   }
 });

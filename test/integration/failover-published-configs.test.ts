@@ -93,7 +93,10 @@ test('a server that dies under load costs no client an error; only its clients m
   await eventually(() => stateOf(balancer, 'backend-3:3000') === 'down', 'backend-3 down');
   const survivors = homesOf(await load.more(3));
   assert.deepEqual(new Set(survivors.values()), new Set(['backend-1']));
-  assert.deepEqual(only(survivors, without(homes, ['backend-2', 'backend-3']).keys()), without(homes, ['backend-2', 'backend-3']));
+  assert.deepEqual(
+    only(survivors, without(homes, ['backend-2', 'backend-3']).keys()),
+    without(homes, ['backend-2', 'backend-3']),
+  );
 
   await named.servers[2]!.revive();
   await eventually(() => stateOf(balancer, 'backend-3:3000') === 'up', 'backend-3 up');
@@ -108,7 +111,10 @@ test('a server that dies under load costs no client an error; only its clients m
 
 test('on_failure all is the textbook variant: clients of healthy servers move as well, still without an error', async (t) => {
   const named = await startNamedServers(t, 3, 3000);
-  const textbook = IP_HASH.replace('10s', '100ms').replace('ip_hash\n', 'ip_hash {\n            on_failure all\n        }\n');
+  const textbook = IP_HASH.replace('10s', '100ms').replace(
+    'ip_hash\n',
+    'ip_hash {\n            on_failure all\n        }\n',
+  );
   const balancer = await run(t, textbook, named);
   const load = startLoad(balancer.port, clients(24));
   t.after(() => load.stop());
@@ -126,7 +132,10 @@ test('on_failure all is the textbook variant: clients of healthy servers move as
 test('before any check has noticed, a dead server already costs its clients nothing', async (t) => {
   const named = await startNamedServers(t, 3, 3000);
   const balancer = await run(t, IP_HASH, named);
-  await eventually(() => named.servers.every(({ requests }) => requests.length > 0), 'the first probes, next ones are 10 s away');
+  await eventually(
+    () => named.servers.every(({ requests }) => requests.length > 0),
+    'the first probes, next ones are 10 s away',
+  );
   await eventually(() => balancer.upstreams().every(({ state }) => state === 'up'), 'first results');
   await named.servers[0]!.kill();
   const load = startLoad(balancer.port, clients(24));
@@ -156,9 +165,10 @@ test('the cookie site gives its cookie and keeps to it', async (t) => {
   const seen = new Set<string>();
   for (let visit = 0; visit < 40 && seen.size < 2; visit += 1) {
     const first = await get(balancer.port, '/', { Host: 'example.com' });
-    assert.deepEqual(first.headers('set-cookie').map((line) => line.replace(/=[\w-]{56};/, '=…;')), [
-      'caddy_session=…; Path=/; HttpOnly; SameSite=Lax',
-    ]);
+    assert.deepEqual(
+      first.headers('set-cookie').map((line) => line.replace(/=[\w-]{56};/, '=…;')),
+      ['caddy_session=…; Path=/; HttpOnly; SameSite=Lax'],
+    );
     const cookie = first.header('set-cookie')!.split(';')[0]!;
     for (let again = 0; again < 3; again += 1) {
       const next = await get(balancer.port, '/', { Host: 'example.com', Cookie: cookie });

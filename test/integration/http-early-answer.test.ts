@@ -26,7 +26,10 @@ async function push(client: RawClient): Promise<void> {
   }
 }
 
-for (const [what, closes] of [['keeps its connection', false], ['closes its connection', true]] as const) {
+for (const [what, closes] of [
+  ['keeps its connection', false],
+  ['closes its connection', true],
+] as const) {
   test(`a 413 sent on the head reaches a client that pushes 50 MB, when the server ${what}`, async (t) => {
     const upstream = await startScripted(t, (socket, _, received) => {
       socket.on('data', function answer() {

@@ -33,9 +33,15 @@ const BODY = numbered(1 << 20);
 
 test('a POST with a length reaches the second server whole when the first refuses the dial', async (t) => {
   const { backend, balancer } = await startPair(t);
-  const response = await ask(balancer.port, `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`);
+  const response = await ask(
+    balancer.port,
+    `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${BODY.length}\r\n\r\n${BODY}`,
+  );
   assert.equal(response.status, 200);
-  assert.deepEqual(backend.bodies.map((body) => body.toString('latin1') === BODY), [true]);
+  assert.deepEqual(
+    backend.bodies.map((body) => body.toString('latin1') === BODY),
+    [true],
+  );
 });
 
 test('a chunked POST reaches the second server whole, with its trailers', async (t) => {
@@ -48,7 +54,10 @@ test('a chunked POST reaches the second server whole, with its trailers', async 
   const head = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
   const response = await ask(balancer.port, `${head}${chunks}0\r\nX-Sum: 7\r\n\r\n`);
   assert.equal(response.status, 200);
-  assert.deepEqual(backend.bodies.map((body) => body.toString('latin1') === BODY), [true]);
+  assert.deepEqual(
+    backend.bodies.map((body) => body.toString('latin1') === BODY),
+    [true],
+  );
   assert.deepEqual(backend.requests[0]!.rawTrailers, ['X-Sum', '7']);
 });
 
@@ -58,7 +67,10 @@ test('with Expect: 100-continue the client is asked for the body by the server t
   client.send(`POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: ${BODY.length}\r\n\r\n`);
   assert.equal((await client.response()).status, 100);
   assert.equal((await client.send(BODY).response()).status, 200);
-  assert.deepEqual(backend.bodies.map((body) => body.toString('latin1') === BODY), [true]);
+  assert.deepEqual(
+    backend.bodies.map((body) => body.toString('latin1') === BODY),
+    [true],
+  );
   client.close();
 });
 

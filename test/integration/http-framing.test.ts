@@ -22,15 +22,27 @@ const CHUNKED_NOTHING = `0\r\n\r\n${SMUGGLED}`;
 
 /** What the head alone gives away: refused before anything goes upstream. */
 const FAULTY_HEADS: Readonly<Record<string, readonly [request: string, status: number]>> = {
-  'Content-Length with Transfer-Encoding': [post('Content-Length: 5\r\nTransfer-Encoding: chunked', CHUNKED_NOTHING), 400],
-  'Transfer-Encoding with Content-Length': [post('Transfer-Encoding: chunked\r\nContent-Length: 41', CHUNKED_NOTHING), 400],
-  'a tab behind chunked beside a length': [post('Transfer-Encoding: chunked\t\r\nContent-Length: 5', CHUNKED_NOTHING), 400],
+  'Content-Length with Transfer-Encoding': [
+    post('Content-Length: 5\r\nTransfer-Encoding: chunked', CHUNKED_NOTHING),
+    400,
+  ],
+  'Transfer-Encoding with Content-Length': [
+    post('Transfer-Encoding: chunked\r\nContent-Length: 41', CHUNKED_NOTHING),
+    400,
+  ],
+  'a tab behind chunked beside a length': [
+    post('Transfer-Encoding: chunked\t\r\nContent-Length: 5', CHUNKED_NOTHING),
+    400,
+  ],
   'a tab behind chunked alone': [post('Transfer-Encoding: chunked\t', CHUNKED_NOTHING), 400],
   'a vertical tab before chunked': [post('Transfer-Encoding: \vchunked', CHUNKED_NOTHING), 400],
-  'xchunked': [post('Transfer-Encoding: xchunked', CHUNKED_NOTHING), 400],
+  xchunked: [post('Transfer-Encoding: xchunked', CHUNKED_NOTHING), 400],
   'chunked, identity': [post('Transfer-Encoding: chunked, identity', CHUNKED_NOTHING), 400],
   'chunked twice': [post('Transfer-Encoding: chunked, chunked', CHUNKED_NOTHING), 400],
-  'two Transfer-Encoding lines': [post('Transfer-Encoding: chunked\r\nTransfer-Encoding: identity', CHUNKED_NOTHING), 400],
+  'two Transfer-Encoding lines': [
+    post('Transfer-Encoding: chunked\r\nTransfer-Encoding: identity', CHUNKED_NOTHING),
+    400,
+  ],
   'an empty Transfer-Encoding': [post('Transfer-Encoding:', CHUNKED_NOTHING), 400],
   'gzip, chunked': [post('Transfer-Encoding: gzip, chunked', CHUNKED_NOTHING), 501],
   'a space before the colon': [post('Content-Length : 4', `abcd${SMUGGLED}`), 400],
@@ -57,7 +69,7 @@ const FAULTY_HEADS: Readonly<Record<string, readonly [request: string, status: n
   'HTTP/2.0': ['GET / HTTP/2.0\r\nHost: a\r\n\r\n', 505],
   'the HTTP/2 preface': ['PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505],
   'HTTP/0.9': ['GET /\r\n\r\n', 400],
-  'CONNECT': ['CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 501],
+  CONNECT: ['CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n', 501],
   'two spaces in the request line': ['GET  / HTTP/1.1\r\nHost: a\r\n\r\n', 400],
   'HTTP/1.0 with Transfer-Encoding and keep-alive': [
     post('Connection: keep-alive\r\nTransfer-Encoding: chunked', CHUNKED_NOTHING, '1.0'),
@@ -109,7 +121,10 @@ test('a broken chunk ends the request with 400, and what follows is never a requ
     client.close();
   }
   // No upstream ever saw a whole request, smuggled or not: the first one was cut off.
-  assert.deepEqual(upstream.requests.map(({ line }) => line), []);
+  assert.deepEqual(
+    upstream.requests.map(({ line }) => line),
+    [],
+  );
   assert.doesNotMatch(upstream.received.join(''), /smuggled/);
 });
 
@@ -130,11 +145,16 @@ for (const method of ['GET', 'DELETE', 'OPTIONS']) {
   test(`a chunked ${method} goes on as chunked, with its body`, async (t) => {
     const { upstream, balancer } = await startFront(t);
     const client = await openClient(balancer.port);
-    client.send(`${method} /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`);
+    client.send(
+      `${method} /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n${SMUGGLED.length.toString(16)}\r\n${SMUGGLED}\r\n0\r\n\r\n`,
+    );
     assert.equal((await client.response()).status, 200);
     client.send('GET /next HTTP/1.1\r\nHost: a\r\n\r\n');
     assert.equal((await client.response()).status, 200);
-    assert.deepEqual(upstream.requests.map(({ line }) => line), [`${method} /x HTTP/1.1`, 'GET /next HTTP/1.1']);
+    assert.deepEqual(
+      upstream.requests.map(({ line }) => line),
+      [`${method} /x HTTP/1.1`, 'GET /next HTTP/1.1'],
+    );
     assert.deepEqual(upstream.requests[0]!.values('Content-Length'), []);
     assert.equal(unchunk(upstream.requests[0]!.rawBody), SMUGGLED);
     client.close();
@@ -147,17 +167,25 @@ test('a body that looks like a request stays a body', async (t) => {
   client.send(post(`Content-Length: ${SMUGGLED.length}`, SMUGGLED) + post('Content-Length: 0', ''));
   assert.equal((await client.response()).status, 200);
   assert.equal((await client.response()).status, 200);
-  assert.deepEqual(upstream.requests.map(({ rawBody }) => rawBody), [SMUGGLED, '']);
+  assert.deepEqual(
+    upstream.requests.map(({ rawBody }) => rawBody),
+    [SMUGGLED, ''],
+  );
   client.close();
 });
 
 test('Connection cannot take framing or Host away', async (t) => {
   const { upstream, balancer } = await startFront(t);
   const client = await openClient(balancer.port);
-  client.send(post('Connection: Content-Length, Host, Transfer-Encoding, Cookie\r\nCookie: a=b\r\nContent-Length: 2', 'ab'));
+  client.send(
+    post('Connection: Content-Length, Host, Transfer-Encoding, Cookie\r\nCookie: a=b\r\nContent-Length: 2', 'ab'),
+  );
   assert.equal((await client.response()).status, 200);
   const [request] = upstream.requests;
-  assert.deepEqual(['Host', 'Content-Length', 'Cookie'].map((name) => request!.values(name)), [['a'], ['2'], ['a=b']]);
+  assert.deepEqual(
+    ['Host', 'Content-Length', 'Cookie'].map((name) => request!.values(name)),
+    [['a'], ['2'], ['a=b']],
+  );
   assert.equal(request!.rawBody, 'ab');
   client.close();
 });
@@ -173,7 +201,10 @@ test('header operations cannot break the framing of a request or an answer', asy
     const response = await client.send(post('Content-Length: 2', 'ab')).response();
     assert.equal(response.body, 'ok');
   }
-  assert.deepEqual(upstream.requests.map(({ rawBody }) => rawBody), ['ab', 'ab']);
+  assert.deepEqual(
+    upstream.requests.map(({ rawBody }) => rawBody),
+    ['ab', 'ab'],
+  );
   client.close();
 });
 

@@ -114,7 +114,7 @@ test('a hundred reloads under load fail no request, cut no stream and leave noth
       ].join('\n'),
     );
   const { plane, port, reload } = await startPlane(t, config(0));
-  const socket = await openEcho(t, port);
+  const sockets = await Promise.all(Array.from({ length: 20 }, () => openEcho(t, port)));
   const received = download(port);
   const clients = Array.from({ length: 8 }, (_, index) => ({
     name: `client ${index}`,
@@ -127,7 +127,7 @@ test('a hundred reloads under load fail no request, cut no stream and leave noth
   const before = usedMb();
   const rowsBefore = plane.slotRows().size;
   for (let round = 21; round <= 120; round += 1) {
-    await Promise.all([reload(config(round)), echo(socket, randomBytes(1 + ((round * 977) % 20_000)))]);
+    await Promise.all([reload(config(round)), echo(sockets[round % 20]!, randomBytes(1 + ((round * 977) % 20_000)))]);
   }
   assert.equal((await get(port)).header('x-round'), '120');
   await load.more(5);
@@ -140,8 +140,11 @@ test('a hundred reloads under load fail no request, cut no stream and leave noth
   const { digest, length } = await received;
   assert.equal(digest, sent);
   assert.ok(length > 4096 * 20);
-  socket.close(1000, 'done');
-  assert.equal((await once(socket, 'close'))[0], 1000);
+  for (const socket of sockets) {
+    await echo(socket, randomBytes(100));
+    socket.close(1000, 'done');
+    assert.equal((await once(socket, 'close'))[0], 1000);
+  }
 
   const after = usedMb();
   assert.ok(after.heap - before.heap < 10, `heap grew from ${before.heap} to ${after.heap} MB`);

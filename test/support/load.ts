@@ -28,10 +28,10 @@ const PAUSE_MS = 5;
 
 export function startLoad(port: number, clients: readonly LoadClient[]): Load {
   const answers: Answer[] = [];
-  let running = true;
+  const stopping = new AbortController();
   const loops = clients.map(async (client) => {
     const caller = new Caller(port, client);
-    while (running) {
+    while (!stopping.signal.aborted) {
       answers.push(await caller.ask());
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
@@ -50,7 +50,7 @@ export function startLoad(port: number, clients: readonly LoadClient[]): Load {
       return withoutFirst(answers.slice(from));
     },
     async stop() {
-      running = false;
+      stopping.abort();
       await Promise.all(loops);
     },
   };

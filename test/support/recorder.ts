@@ -1,4 +1,5 @@
 /** An upstream that cuts what it receives into requests by its own simple reading, keeps their bytes, and answers by script. */
+import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { startScripted } from './backend.ts';
@@ -31,7 +32,8 @@ export const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 /** `answer` runs once a request is complete; `index` counts all requests. The default answers 200 `ok`. */
 export async function startRecorder(
   t: TestContext,
-  answer: (socket: Socket, request: RecordedRequest, index: number) => void = (socket) => void socket.write(OK, 'latin1'),
+  answer: (socket: Socket, request: RecordedRequest, index: number) => unknown = (socket) =>
+    void socket.write(OK, 'latin1'),
 ): Promise<Recorder> {
   const requests: RecordedRequest[] = [];
   const closed = new Set<Socket>();
@@ -44,7 +46,7 @@ export async function startRecorder(
         const cut = cutRequest(received().slice(taken), connection);
         if (cut === null) return;
         taken += cut.length;
-        answer(socket, cut.request, requests.push(cut.request) - 1);
+        void answer(socket, cut.request, requests.push(cut.request) - 1);
       }
     });
   });
@@ -85,7 +87,7 @@ function bodyLength(values: (name: string) => string[], rest: string): number {
 /** Payload of a body in chunks. */
 export function unchunk(rawBody: string): string {
   let body = '';
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     const lineEnd = rawBody.indexOf('\r\n', at);
     const size = Number.parseInt(rawBody.slice(at, lineEnd), 16);
     if (!(size > 0)) return body;
@@ -98,4 +100,11 @@ export function unchunk(rawBody: string): string {
 export function sampleOf(page: string, sample: string): number {
   const line = page.split('\n').find((text) => text.startsWith(`${sample} `));
   return line === undefined ? 0 : Number(line.slice(sample.length + 1));
+}
+
+/** No worker has crashed or hung: the page shows the counters, and all are 0. */
+export function assertNoRestarts(page: string): void {
+  const samples = page.split('\n').filter((line) => line.startsWith('holdfast_worker_restarts_total{'));
+  assert.ok(samples.length > 0);
+  for (const sample of samples) assert.match(sample, / 0$/);
 }

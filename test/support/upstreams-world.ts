@@ -189,9 +189,10 @@ export function config(...pools: readonly PoolSpec[]): CompiledConfig {
     listeners: [],
     admin: { enabled: false, host: '', port: 0, origins: [], enforceOrigin: false },
     gracePeriodMs: 30_000,
+    nameRefreshMs: null,
+    workerHangTimeoutMs: null,
     debug: false,
-    accessOutput: 'discard',
-  };
+      };
 }
 
 export function serverPlan(name: string): Omit<ServerPlan, 'row'> {

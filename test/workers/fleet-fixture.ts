@@ -84,7 +84,7 @@ export function countOf(words: readonly string[], word: string): number {
 }
 
 export function listener(port = 0, accept: ListenerSpec['accept'] = 'kernel'): ListenerSpec {
-  return { key: `tcp/127.0.0.1:${port}`, host: '127.0.0.1', port, accept };
+  return { key: `tcp/127.0.0.1:${port}`, host: '127.0.0.1', port, accept, fd: null, place: 'Caddyfile:1' };
 }
 
 /** A plan of one site section. */

@@ -1,7 +1,3 @@
-/**
- * What stands behind every proxy: three ports that answer alike.
- * `/` is the timed answer, `/health` answers 200, `/echo` tells as JSON what arrived.
- */
 import { installed, type Running } from '../processes.ts';
 import { askUntilAnswered } from '../ready.ts';
 import { freePorts } from '../ports.ts';
@@ -9,18 +5,7 @@ import type { Bench } from '../bench.ts';
 import { nginxBackendPlan } from './nginx.ts';
 import { nodeBackendPlan } from './node.ts';
 
-/** 45 bytes. */
-export const BODY = 'The quick brown fox jumps over the lazy dog.\n';
-export const BACKENDS = 3;
-
-/** What `/echo` tells. Fields that did not arrive are ''. */
-export interface Echo {
-  readonly port: string;
-  readonly host: string;
-  readonly for: string;
-  readonly proto: string;
-  readonly forwardedHost: string;
-}
+const BACKENDS = 3;
 
 export interface Backends {
   readonly kind: string;

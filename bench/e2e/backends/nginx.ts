@@ -1,7 +1,7 @@
 import { writeConfig, type Bench } from '../bench.ts';
 import { nginxConfig } from '../nginx-base.ts';
 import type { SpawnPlan } from '../processes.ts';
-import { BODY } from './backend.ts';
+import { BODY } from './answers.ts';
 
 const ECHO =
   '{"port":"$server_port","host":"$http_host","for":"$http_x_forwarded_for",' +

@@ -1,6 +1,6 @@
 /** A backend on raw sockets, for machines without nginx: `node node-server.ts PORT…`. Requests have no bodies. */
 import { createServer, type Socket } from 'node:net';
-import { BODY, type Echo } from './backend.ts';
+import { BODY, type Echo } from './answers.ts';
 
 const TIMED = answer(BODY);
 const OK = answer('ok');

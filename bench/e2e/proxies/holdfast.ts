@@ -3,7 +3,10 @@ import { join } from 'node:path';
 import { writeConfig } from '../bench.ts';
 import type { ProxyKind } from './proxy.ts';
 
-/** Holdfast as it is published: compiled, started as a program, its metrics and admin endpoint on. */
+/**
+ * Holdfast as it is published: compiled, started as a program, its metrics and admin endpoint on. As many
+ * idle upstream connections as the others may keep.
+ */
 export function holdfast(name: string, root: string, workers = 1): ProxyKind {
   const entry = join(root, 'dist', 'cli', 'main.js');
   return {
@@ -20,6 +23,9 @@ http://:${port} {
 		lb_policy ip_hash
 		health_uri /health
 		health_interval 1s
+		transport http {
+			keepalive_idle_conns_per_host 2048
+		}
 	}
 }
 `;

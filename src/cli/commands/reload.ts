@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { describePlace, type Positions } from '../../control-plane/config/positions.ts';
 import { DEFAULT_ADMIN_ADDRESS, postAdmin } from '../admin-client.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
 import { CliError } from '../failure.ts';
@@ -24,11 +25,14 @@ export function addReloadCommand(program: Command, terminal: Terminal): void {
       const request = await readConfigFile(options);
       const { checkConfig } = await import('../check-config.ts');
       // Faults and warnings are told here, where their line in the file is known.
-      const { config, warnings } = checkConfig(request, terminal.env);
+      const { config, warnings, positions } = checkConfig(request, terminal.env);
       printWarnings(terminal, warnings);
-      const reply = await postAdmin(options.address ?? adminAddressOf(config), '/load', JSON.stringify(config), {
+      const address = options.address ?? adminAddressOf(config);
+      const reply = await postAdmin(address, '/load', JSON.stringify(config), {
         'Content-Type': 'application/json',
         ...(options.force === true ? { 'Cache-Control': 'must-revalidate' } : {}),
+      }).catch((error: unknown) => {
+        throw placedInFile(error, positions);
       });
       const loaded = readReply(reply);
       const told = new Set(warnings.map(({ message }) => message));
@@ -38,6 +42,13 @@ export function addReloadCommand(program: Command, terminal: Terminal): void {
       );
       terminal.stdout.write(loaded.unchanged ? 'nothing changed\n' : 'reloaded\n');
     });
+}
+
+/** The balancer was sent JSON, so what it could not put in force it places by JSON path. */
+function placedInFile(error: unknown, positions: Positions): unknown {
+  if (!(error instanceof CliError)) return error;
+  const message = error.message.replace(/, at (apps\.\S+)$/, (_, path: string) => `, at ${describePlace(positions, path)}`);
+  return new CliError(message, error.exitCode, { cause: error });
 }
 
 /** `admin.listen` of the config: the balancer that runs an older one listens there too, most likely. */

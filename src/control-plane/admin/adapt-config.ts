@@ -8,12 +8,13 @@ export interface AdaptedConfig extends Adapted {
   readonly positions: ReadonlyMap<string, ConfigPosition>;
 }
 
-/** Config text → JSON. Throws a `ConfigError` that names the place. */
+/** Config text → JSON. `readFile` is how imports reach files. Throws a `ConfigError` that names the place. */
 export function adaptConfig(
   { text, adapter, filename }: Pick<LoadRequest, 'text' | 'adapter' | 'filename'>,
   env: NodeJS.ProcessEnv,
+  readFile?: (path: string) => string,
 ): AdaptedConfig {
-  if (adapter === 'caddyfile') return adaptCaddyfile(text, { filename, env });
+  if (adapter === 'caddyfile') return adaptCaddyfile(text, { filename, env, ...(readFile === undefined ? {} : { readFile }) });
   return { config: parseConfigJson(text, filename), warnings: [], positions: new Map() };
 }
 

@@ -2,8 +2,8 @@
 import type { HttpServerOptions, SectionHash, SiteSection } from '../../shared/plan/types.ts';
 import { deepFreeze } from '../config/deep-freeze.ts';
 import type { Config } from '../config/schema/config.ts';
-import type { HttpAppConfig } from '../config/schema/http-app.ts';
 import type { HttpServerConfig } from '../config/schema/http-server.ts';
+import type { LoggingConfig } from '../config/schema/logging.ts';
 import type { RouteConfig } from '../config/schema/routes.ts';
 import { compileAdmin } from './admin.ts';
 import { Compilation } from './compilation.ts';
@@ -12,7 +12,7 @@ import type { CompiledConfig, ConfigWarning, ListenerSpec } from './compiled.ts'
 import { hashContent } from './content-hash.ts';
 import { refuseHttps } from './https-refusal.ts';
 import { compileListeners } from './listeners.ts';
-import { compileAccessLog, compileAccessOutput, compileDebug } from './logs.ts';
+import { compileAccessLog, compileDebug, refuseLogFilters } from './logs.ts';
 import { warnSharedCookie } from './pool-warnings.ts';
 import { compileRoute } from './routes.ts';
 
@@ -29,7 +29,8 @@ export function compileConfig(config: Config, context: CompileContext): CompileR
   const app = config.apps.http;
   const run = new Compilation(context, app.resolvers);
   const listeners = new Map<string, ListenerSpec>();
-  const servers = Object.entries(app.servers).map(([name, server]) => compileServer(run, app, name, server, listeners));
+  const servers = Object.entries(app.servers).map(([name, server]) => compileServer(run, config, name, server, listeners));
+  refuseLogFilters(run, config.logging);
   const compiled: CompiledConfig = {
     servers,
     sections: run.sections,
@@ -37,15 +38,16 @@ export function compileConfig(config: Config, context: CompileContext): CompileR
     listeners: [...listeners.values()],
     admin: compileAdmin(run, config.admin),
     gracePeriodMs: app.grace_period,
+    nameRefreshMs: app.name_refresh,
+    workerHangTimeoutMs: app.worker_hang_timeout,
     debug: compileDebug(config.logging),
-    accessOutput: compileAccessOutput(run, config.logging, app),
   };
   return deepFreeze({ compiled, warnings: run.warnings });
 }
 
 function compileServer(
   run: Compilation,
-  app: HttpAppConfig,
+  config: Config,
   name: string,
   server: HttpServerConfig,
   listeners: Map<string, ListenerSpec>,
@@ -54,12 +56,12 @@ function compileServer(
   if (server.listen.length === 0) run.fail(path, `server ${name} has no listen address`);
   const own = compileListeners(run, `${path}.listen`, server.listen, server.accept);
   claimListeners(run, `${path}.listen`, own, listeners);
-  refuseHttps(run, path, app, server, own);
+  refuseHttps(run, path, config.apps.http, server, own);
   return {
     name,
     listeners: own.map((listener) => listener.key),
     sites: server.routes.map((route, index) => compileSite(run, `${path}.routes.${index}`, route)),
-    options: compileOptions(server),
+    options: compileOptions(server, config.logging),
   };
 }
 
@@ -91,7 +93,7 @@ function compileSite(run: Compilation, path: string, config: RouteConfig): Secti
   return hash;
 }
 
-function compileOptions(server: HttpServerConfig): HttpServerOptions {
+function compileOptions(server: HttpServerConfig, logging: LoggingConfig): HttpServerOptions {
   return {
     trustedProxies: server.trusted_proxies?.ranges ?? [],
     clientIpHeaders: server.client_ip_headers,
@@ -102,6 +104,6 @@ function compileOptions(server: HttpServerConfig): HttpServerOptions {
     readBodyTimeoutMs: server.read_timeout,
     writeTimeoutMs: server.write_timeout,
     maxHeaderBytes: server.max_header_bytes,
-    accessLog: compileAccessLog(server.logs),
+    accessLog: compileAccessLog(server.logs, logging),
   };
 }

@@ -12,20 +12,27 @@ export interface CompiledConfig {
   readonly admin: AdminSpec;
   /** Global `grace_period`, default 30 000 ms. */
   readonly gracePeriodMs: number;
+  /** Global `name_refresh`: longest time between two questions for an upstream name. null = not written. */
+  readonly nameRefreshMs: number | null;
+  /** Global `worker_hang_timeout`; null = what the process was started with. */
+  readonly workerHangTimeoutMs: number | null;
   /** Global `debug`. */
   readonly debug: boolean;
-  /** Where access lines go. One writer a distinct output. */
-  readonly accessOutput: 'stderr' | 'stdout' | 'discard';
 }
 
 /** One address to listen on. */
 export interface ListenerSpec {
-  /** `tcp/<host>:<port>` as configured; the identity of a listener over reloads. Host '' = all addresses. */
+  /** `tcp/<host>:<port>` or `fd/<number>` as configured; the identity of a listener over reloads. */
   readonly key: string;
+  /** '' = all addresses. */
   readonly host: string;
   readonly port: number;
   /** kernel: a reusePort socket a worker (default on Linux). shared: one acceptor thread, even spread. */
   readonly accept: 'kernel' | 'shared';
+  /** A listening socket the process was started with, by its descriptor; null = one bound here from host and port. */
+  readonly fd: number | null;
+  /** Where it was written, for messages: `Caddyfile:3`, or the JSON path. */
+  readonly place: string;
 }
 
 export interface PoolSpec {
@@ -79,7 +86,7 @@ export interface CheckSpec {
   readonly rise: number;
   /** Consecutive failures that take a server down. Default 1. */
   readonly fall: number;
-  /** `up` (default at process start) or `down`; null = the default rules of DESIGN 4.5. */
+  /** `up` (default at process start) or `down`; null = up at process start, unproven until the first pass when added later. */
   readonly initial: 'up' | 'down' | null;
 }
 

@@ -7,6 +7,8 @@ import type { HttpServerConfig } from '../config/schema/http-server.ts';
 import type { Compilation } from './compilation.ts';
 import type { ListenerSpec } from './compiled.ts';
 
+/** An inherited socket has a port, but the config does not say which. */
+const INHERITED_PORT = 0;
 /** Names no authority would sign contain one of these, or begin or end with a dot. */
 const NO_CERTIFICATE = /[()[\]{}<> \t\n"\\!@#$%^&|;'+=]|^\.|\.$|^$/;
 
@@ -30,7 +32,7 @@ export function refuseHttps(
   if (onlyOn(app.http_port)) return;
   const host = firstSecureHost(server);
   if (host !== null) {
-    const port = onlyOn(app.https_port) ? '' : `:${listeners[0]?.port}`;
+    const port = onlyOn(app.https_port) || onlyOn(INHERITED_PORT) ? '' : `:${listeners[0]?.port}`;
     refuse(run, `${path}.routes.${host.route}`, host.name, `http://${host.name}${port}`);
   }
   if (onlyOn(app.https_port)) refuse(run, path, `:${app.https_port}`, 'another port');

@@ -1,14 +1,17 @@
 /** Listener addresses of a server. */
 import { isIPv6 } from 'node:net';
 import { joinHostPort, splitHostPort } from '../../shared/net/address.ts';
+import { describePlace } from '../config/positions.ts';
 import type { Compilation } from './compilation.ts';
 import type { ListenerSpec } from './compiled.ts';
 
 /** Each port of a range is a socket for every worker. */
 const MAX_RANGE = 1024;
+/** Caddy's form of a socket that the process inherits. */
+const INHERITED = /^fd\/(\d{1,6})$/;
 const HOST = /^[A-Za-z0-9_.-]+$/;
 
-/** Every address of `listen`, ranges expanded. `path` is the JSON path of the list. */
+/** Every address of `listen`, ranges expanded. An inherited socket is one, so one thread accepts on it whatever `accept` says. `path` is the JSON path of the list. */
 export function compileListeners(
   run: Compilation,
   path: string,
@@ -17,10 +20,13 @@ export function compileListeners(
 ): ListenerSpec[] {
   const mode = accept ?? (run.context.platform === 'linux' ? 'kernel' : 'shared');
   return listen.flatMap((address, index) => {
-    const place = `${path}.${index}`;
-    const { host, first, last } = readListener(run, place, address);
-    if (last - first >= MAX_RANGE) run.fail(place, `'${address}' is a range of more than ${MAX_RANGE} ports`);
-    return Array.from({ length: last - first + 1 }, (_, offset) => listener(host, first + offset, mode));
+    const addressPath = `${path}.${index}`;
+    const place = describePlace(run.context.positions, addressPath);
+    const fd = INHERITED.exec(address)?.[1];
+    if (fd !== undefined) return { key: address, host: '', port: 0, accept: 'shared', fd: Number(fd), place };
+    const { host, first, last } = readListener(run, addressPath, address);
+    if (last - first >= MAX_RANGE) run.fail(addressPath, `'${address}' is a range of more than ${MAX_RANGE} ports`);
+    return Array.from({ length: last - first + 1 }, (_, offset) => boundHere(host, first + offset, mode, place));
   });
 }
 
@@ -31,8 +37,8 @@ export function readSingleListener(run: Compilation, path: string, address: stri
   return { host, port: first };
 }
 
-function listener(host: string, port: number, accept: 'kernel' | 'shared'): ListenerSpec {
-  return { key: `tcp/${joinHostPort(host, port)}`, host, port, accept };
+function boundHere(host: string, port: number, accept: ListenerSpec['accept'], place: string): ListenerSpec {
+  return { key: `tcp/${joinHostPort(host, port)}`, host, port, accept, fd: null, place };
 }
 
 interface PortRange {

@@ -1,29 +1,26 @@
-/** Access lines: which requests of a server are logged, and where all of them go. */
-import type { AccessLogPlan } from '../../shared/plan/types.ts';
-import type { HttpAppConfig } from '../config/schema/http-app.ts';
+/** Access lines: which requests of a server are logged, and where their lines go. */
+import type { AccessLogPlan, AccessOutput } from '../../shared/plan/types.ts';
 import type { ServerLogsConfig } from '../config/schema/http-server.ts';
-import type { LogConfig, LoggingConfig, LogOutput } from '../config/schema/logging.ts';
+import type { LogConfig, LoggingConfig } from '../config/schema/logging.ts';
 import type { Compilation } from './compilation.ts';
 
-export function compileAccessLog(config: ServerLogsConfig | null): AccessLogPlan | null {
+export function compileAccessLog(config: ServerLogsConfig | null, logging: LoggingConfig): AccessLogPlan | null {
   if (config === null) return null;
-  const mapped = Object.keys(config.logger_names).map(hostOf);
-  return { hosts: config.skip_unmapped_hosts ? mapped : null, skipHosts: config.skip_hosts.map(hostOf) };
+  const outputsOf = (names: readonly string[]): AccessOutput[] => [
+    ...new Set(names.flatMap((name) => outputOf(logging, name))),
+  ];
+  const hosts = Object.entries(config.logger_names).map(([host, names]) => [hostOf(host), outputsOf(names)] as const);
+  const skipped = config.skip_hosts.map((host) => [hostOf(host), []] as const);
+  return {
+    hosts: Object.fromEntries([...hosts, ...skipped]),
+    others: config.skip_unmapped_hosts ? [] : outputsOf([config.default_logger_name]),
+  };
 }
 
-/** The one output of all access lines. Lines go to stderr unless a logger that takes them says otherwise. */
-export function compileAccessOutput(run: Compilation, logging: LoggingConfig, app: HttpAppConfig): LogOutput {
-  refuseFilters(run, logging);
-  const outputs = new Map<LogOutput, string>();
-  for (const server of Object.values(app.servers)) {
-    for (const name of server.logs === null ? [] : loggersOf(server.logs)) {
-      outputs.set(logging.logs[name]?.writer?.output ?? 'stderr', name);
-    }
-  }
-  const [first, second] = outputs;
-  if (first === undefined) return 'stderr';
-  if (second !== undefined) run.notYet(`logging.logs.${second[1]}`, 'access logs with different outputs');
-  return first[0];
+/** Lines go to stderr unless the logger that takes them says otherwise. */
+function outputOf(logging: LoggingConfig, name: string): AccessOutput[] {
+  const output = logging.logs[name === '' ? 'default' : name]?.writer?.output ?? 'stderr';
+  return output === 'discard' ? [] : [output];
 }
 
 /** Lines of the application: DEBUG or everything from INFO on. */
@@ -31,14 +28,8 @@ export function compileDebug(logging: LoggingConfig): boolean {
   return logging.logs['default']?.level === 'DEBUG';
 }
 
-function loggersOf(logs: ServerLogsConfig): Set<string> {
-  const named = Object.values(logs.logger_names).flat();
-  const names = logs.skip_unmapped_hosts && named.length > 0 ? named : [logs.default_logger_name, ...named];
-  return new Set(names.map((name) => (name === '' ? 'default' : name)));
-}
-
 /** What would drop lines, or send application lines elsewhere, does not exist yet. */
-function refuseFilters(run: Compilation, logging: LoggingConfig): void {
+export function refuseLogFilters(run: Compilation, logging: LoggingConfig): void {
   for (const [name, log] of Object.entries(logging.logs)) {
     const path = `logging.logs.${name}`;
     if (log.level === 'WARN' || log.level === 'ERROR') run.notYet(`${path}.level`, `level ${log.level}`);

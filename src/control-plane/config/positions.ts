@@ -17,7 +17,16 @@ export function findPosition(positions: Positions, path: string): ConfigPosition
 export function configErrorAt(positions: Positions, path: string, message: string): ConfigError {
   const position = findPosition(positions, path);
   if (position === null) return new ConfigError(path === '' ? message : `${message}, at ${path}`);
-  const chain = position.importChain ?? [];
-  const imports = chain.length === 0 ? '' : ` import chain [${chain.map((link) => `'${link}'`).join(' ')}]`;
-  return new ConfigError(`${message}, at ${position.file}:${position.line}${imports}`, position);
+  return new ConfigError(`${message}, at ${printPosition(position)}`, position);
+}
+
+/** Where `path` was written, in words: `Caddyfile:3`, or the path itself. */
+export function describePlace(positions: Positions, path: string): string {
+  const position = findPosition(positions, path);
+  return position === null ? path : printPosition(position);
+}
+
+function printPosition({ file, line, importChain = [] }: ConfigPosition): string {
+  const imports = importChain.length === 0 ? '' : ` import chain [${importChain.map((link) => `'${link}'`).join(' ')}]`;
+  return `${file}:${line}${imports}`;
 }

@@ -42,6 +42,8 @@ const RANGES: readonly (readonly [option: string, place: Place, min: number, max
   ['http_port', (value) => app({ http_port: value }), 1, 65_535],
   ['https_port', (value) => app({ https_port: value }), 1, 65_535],
   ['grace_period', (value) => app({ grace_period: value }), 0, DAY],
+  ['name_refresh', (value) => app({ name_refresh: value }), 1000 * MS, HOUR],
+  ['worker_hang_timeout', (value) => app({ worker_hang_timeout: value }), 500 * MS, 600_000 * MS],
   ['read_timeout', server('read_timeout'), 0, DAY],
   ['read_header_timeout', server('read_header_timeout'), MS, DAY],
   ['read_idle_timeout', server('read_idle_timeout'), MS, DAY],

@@ -14,8 +14,17 @@ export class GeneratedSecrets {
   readonly #dataDir: string | undefined;
   #root: string | null = null;
 
-  constructor(dataDir: string | undefined) {
+  /** `root`: the random value of another object that goes without a data directory too. */
+  constructor(dataDir: string | undefined, root: string | null = null) {
     this.#dataDir = dataDir;
+    this.#root = root;
+  }
+
+  /** What a second object needs besides the data directory to give the same secrets; null when that is enough. */
+  memoryRoot(): string | null {
+    if (this.#dataDir !== undefined) return null;
+    this.#root ??= freshSecret();
+    return this.#root;
   }
 
   /** The same answer for the same key as long as the file stays. Throws when the file can be neither read nor made. */

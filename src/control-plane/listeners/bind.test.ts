@@ -44,17 +44,22 @@ test('the next candidate is used where the family of the first one is missing', 
 });
 
 test('the empty host is dual stack first, names are resolved, unknown ones are refused', async () => {
-  assert.deepEqual(await bindHosts(''), ['::', '0.0.0.0']);
-  assert.deepEqual(await bindHosts('127.0.0.1'), ['127.0.0.1']);
-  const [local] = await bindHosts('localhost');
+  assert.deepEqual(await bindHosts({ host: '' }), ['::', '0.0.0.0']);
+  assert.deepEqual(await bindHosts({ host: '127.0.0.1' }), ['127.0.0.1']);
+  const [local] = await bindHosts({ host: 'localhost' });
   assert.ok(local === '127.0.0.1' || local === '::1');
-  await assert.rejects(bindHosts('no-such-host.invalid'), ListenError);
+  await assert.rejects(bindHosts({ host: 'no-such-host.invalid', place: 'Caddyfile:3' }), (error) => {
+    assert.ok(error instanceof ListenError);
+    assert.match(error.message, /^cannot listen on no-such-host\.invalid: .*, at Caddyfile:3$/);
+    return true;
+  });
 });
 
 test('messages name the address as people write it', () => {
   assert.equal(printAddress({ host: '', port: 80 }), ':80');
   assert.equal(printAddress({ host: '::1', port: 80 }), '[::1]:80');
   const denied = Object.assign(new Error('bind EACCES'), { code: 'EACCES' });
+  assert.match(explain(denied, { host: '', port: 80, place: 'sites/a.conf:7' }).message, /, at sites\/a\.conf:7$/);
   assert.match(
     explain(denied, { host: '', port: 80 }).message,
     /^cannot listen on :80: permission denied \(ports below 1024/,

@@ -18,32 +18,38 @@ export interface ListenAddress {
   readonly port: number;
 }
 
+/** What is listened on, as messages name it. */
+export interface ListenTarget extends ListenAddress {
+  /** Where it was written (`Caddyfile:3`); absent when that is not the point. */
+  readonly place?: string;
+}
+
+/** What happened, why and what to do, and where it was written. */
+export function listenError(what: string, reason: string, code: string, place = '', cause?: unknown): ListenError {
+  const at = place === '' ? '' : `, at ${place}`;
+  return new ListenError(`cannot listen on ${what}: ${reason}${at}`, code, cause === undefined ? {} : { cause });
+}
+
 /** `host:port` as people write it; the empty host is all addresses. */
 export function printAddress({ host, port }: ListenAddress): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
 /** The IP addresses to try for a configured host, in order: '' is dual stack, or IPv4 where there is no IPv6. */
-export async function bindHosts(host: string): Promise<readonly string[]> {
+export async function bindHosts({ host, place }: Omit<ListenTarget, 'port'>): Promise<readonly string[]> {
   if (host === '') return ['::', '0.0.0.0'];
   if (isIP(host) !== 0) return [host];
   try {
     const found = await lookup(host);
     return [found.address];
   } catch (error) {
-    throw new ListenError(
-      `cannot listen on ${host}: the name does not resolve (is it in DNS or the hosts file?)`,
-      'ENOTFOUND',
-      {
-        cause: error,
-      },
-    );
+    throw listenError(host, 'the name does not resolve (is it in DNS or the hosts file?)', 'ENOTFOUND', place, error);
   }
 }
 
 export interface BindRequest {
   /** As configured, for messages. */
-  readonly configured: ListenAddress;
+  readonly configured: ListenTarget;
   /** Candidates from `bindHosts`. */
   readonly hosts: readonly string[];
   readonly count: number;
@@ -91,7 +97,7 @@ function bindHost(host: string, { configured, count, held, reusePort }: BindRequ
   return bound;
 }
 
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
@@ -101,10 +107,9 @@ function isMissingFamily(error: unknown): boolean {
 }
 
 /** What bind(2) or listen(2) said, in words: what happened, where, what to do. */
-export function explain(error: unknown, configured: ListenAddress): ListenError {
+export function explain(error: unknown, target: ListenTarget): ListenError {
   const code = codeOf(error);
-  const where = `cannot listen on ${printAddress(configured)}`;
-  return new ListenError(`${where}: ${reasonText(code, configured.port, error)}`, code, { cause: error });
+  return listenError(printAddress(target), reasonText(code, target.port, error), code, target.place, error);
 }
 
 function reasonText(code: string, port: number, error: unknown): string {

@@ -35,6 +35,16 @@ const BACKLOG = 4096;
  * between the call and its continuation. Rejects with what listen(2) says.
  */
 export function listenOn(bound: BoundSocket): Promise<net.Server> {
+  // A BoundSocket is a listen target that the declarations do not know.
+  return listen((server) => server.listen(bound as unknown as net.ListenOptions, BACKLOG));
+}
+
+/** As `listenOn`, on a socket that listens already. The descriptor belongs to the server from then on. */
+export function listenOnDescriptor(fd: number): Promise<net.Server> {
+  return listen((server) => server.listen({ fd, backlog: BACKLOG }));
+}
+
+function listen(start: (server: net.Server) => void): Promise<net.Server> {
   const server = net.createServer({ noDelay: true, allowHalfOpen: true });
   return new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -42,7 +52,6 @@ export function listenOn(bound: BoundSocket): Promise<net.Server> {
       server.removeListener('error', reject);
       resolve(server);
     });
-    // A BoundSocket is a listen target that the declarations do not know.
-    server.listen(bound as unknown as net.ListenOptions, BACKLOG);
+    start(server);
   });
 }

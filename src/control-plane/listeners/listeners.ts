@@ -1,9 +1,10 @@
-import type { Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/log.ts';
 import type { ListenerSpec } from '../compile/compiled.ts';
-import { bindAll, bindHosts, explain, type ListenAddress } from './bind.ts';
+import { bindAll, bindHosts, explain, type ListenAddress, type ListenTarget } from './bind.ts';
 import { listenOn, type BoundSocket } from './bound-socket.ts';
+import { closedError, inheritedPort, listenOnInherited, ownSocketError, type InheritedSocket } from './inherited.ts';
 import type { Listener, Seat, ServerTaker } from './listener.ts';
 import type { Lobby } from './lobby.ts';
 
@@ -21,6 +22,11 @@ export interface ListenersDeps {
 /** A listener that is bound and not in force. */
 interface StagedListener {
   readonly spec: ListenerSpec;
+  /** Bound sockets, or the inherited one, which is only looked at before `open`. */
+  readonly source: BoundSource | InheritedSocket;
+}
+
+interface BoundSource {
   readonly address: ListenAddress;
   readonly bound: readonly BoundSocket[];
 }
@@ -42,6 +48,8 @@ function identity(spec: ListenerSpec): string {
 export class Listeners {
   readonly #deps: ListenersDeps;
   #listeners: ReadonlyMap<string, Listener> = new Map();
+  /** Descriptors of inherited sockets that were adopted and are closed. */
+  readonly #closed = new Set<number>();
 
   constructor(deps: ListenersDeps) {
     this.#deps = deps;
@@ -51,24 +59,29 @@ export class Listeners {
     return new Map([...this.#listeners.values()].map(({ spec, address }) => [spec.key, address]));
   }
 
-  get hasShared(): boolean {
-    return [...this.#listeners.values()].some(({ spec }) => spec.accept === 'shared');
+  /** Inherited sockets in force that ended with the thread that had them: sentences. */
+  lost(): readonly string[] {
+    const specs = [...this.#listeners.values()].map(({ spec }) => spec);
+    return specs.flatMap(({ key, fd }) => (fd !== null && this.#closed.has(fd) ? [lostText(key)] : []));
   }
 
   /** Binds what is new. Throws `ListenError` and leaves nothing bound when one address fails. */
   async stage(specs: readonly ListenerSpec[]): Promise<ListenerChange> {
     const wanted = new Set(specs.map(identity));
     const fresh = specs.filter((spec) => !this.#listeners.has(identity(spec)));
-    const hosts = await Promise.all(fresh.map(({ host }) => bindHosts(host)));
+    const inherited = await this.#inspect(fresh);
+    const here = fresh.filter(({ fd }) => fd === null);
+    const hosts = await Promise.all(here.map((spec) => bindHosts(spec)));
     const added: StagedListener[] = [];
     try {
-      fresh.forEach((spec, index) => added.push(this.#bind(spec, hosts[index] ?? [])));
+      here.forEach((spec, index) => added.push({ spec, source: this.#bind(spec, hosts[index] ?? []) }));
     } catch (error) {
       closeBound(added);
       throw error;
     }
     const removed = [...this.#listeners.values()].filter(({ spec }) => !wanted.has(identity(spec)));
-    return { added, removed, opened: [] };
+    // Inherited sockets come last: one that was opened and is rolled back is gone for good.
+    return { added: [...added, ...inherited], removed, opened: [] };
   }
 
   /** Takes the servers of removed listeners back to the main thread, where they go on accepting, and empties their backlogs. */
@@ -81,10 +94,9 @@ export class Listeners {
    * No turn of the event loop passes in here, so nothing is accepted before `commit`.
    */
   async open(change: ListenerChange): Promise<void> {
-    for (const { spec, address, bound } of change.added) {
-      const seats: Seat[] = [];
-      change.opened.push({ spec, address, seats });
-      for (const socket of bound) seats.push({ server: await this.#listen(socket, spec), holder: null });
+    for (const { spec, source } of change.added) {
+      if ('fd' in source) change.opened.push(await adopt(spec, source));
+      else await this.#openBound(change, spec, source);
     }
   }
 
@@ -93,7 +105,7 @@ export class Listeners {
     const next = new Map(this.#listeners);
     for (const listener of change.removed) {
       next.delete(identity(listener.spec));
-      closeSeats(listener, this.#deps.lobby);
+      this.#closeSeats(listener);
     }
     for (const listener of change.opened) {
       next.set(identity(listener.spec), listener);
@@ -105,7 +117,7 @@ export class Listeners {
   /** Back to what was: staged sockets are closed, recalled servers return to their threads. */
   rollback(change: ListenerChange): void {
     closeBound(change.added);
-    for (const listener of change.opened) closeSeats(listener, this.#deps.lobby);
+    for (const listener of change.opened) this.#closeSeats(listener);
     for (const listener of change.removed) this.#placeParked(listener);
   }
 
@@ -141,7 +153,9 @@ export class Listeners {
     for (const listener of this.#listeners.values()) {
       for (const seat of listener.seats) {
         if (seat.holder === holder) seat.holder = null;
-        if (seat.holder === null && seat.server === null) await this.#rebind(listener, seat);
+        if (seat.holder !== null || seat.server !== null) continue;
+        if (listener.spec.fd === null) await this.#rebind(listener, seat);
+        else this.#giveUp(listener.spec.key, listener.spec.fd);
       }
     }
   }
@@ -150,11 +164,25 @@ export class Listeners {
   async close(): Promise<void> {
     const listeners = [...this.#listeners.values()];
     await this.#recallAll(listeners);
-    for (const listener of listeners) closeSeats(listener, this.#deps.lobby);
+    for (const listener of listeners) this.#closeSeats(listener);
     this.#listeners = new Map();
   }
 
-  #bind(spec: ListenerSpec, hosts: readonly string[]): StagedListener {
+  /** Throws `ListenError` for a descriptor that cannot be listened on. */
+  async #inspect(specs: readonly ListenerSpec[]): Promise<StagedListener[]> {
+    const staged: StagedListener[] = [];
+    for (const spec of specs) {
+      if (spec.fd === null) continue;
+      const source = { fd: spec.fd, place: spec.place };
+      if (this.#closed.has(spec.fd)) throw closedError(source);
+      const port = await inheritedPort(source);
+      if (port !== null && this.#holdsPort(port)) throw ownSocketError(source, port);
+      staged.push({ spec, source });
+    }
+    return staged;
+  }
+
+  #bind(spec: ListenerSpec, hosts: readonly string[]): BoundSource {
     const bound = bindAll({
       configured: spec,
       hosts,
@@ -163,7 +191,13 @@ export class Listeners {
       reusePort: this.#deps.reusePort,
     });
     const { address, port } = bound[0]!.address();
-    return { spec, address: { host: address, port }, bound };
+    return { address: { host: address, port }, bound };
+  }
+
+  async #openBound(change: ListenerChange, spec: ListenerSpec, { address, bound }: BoundSource): Promise<void> {
+    const seats: Seat[] = [];
+    change.opened.push({ spec, address, seats });
+    for (const socket of bound) seats.push({ server: await this.#listen(socket, spec), holder: null });
   }
 
   /** Also true for another host on the port: `:80` and `127.0.0.1:80` are in each other's way without SO_REUSEPORT. */
@@ -171,11 +205,11 @@ export class Listeners {
     return port !== 0 && [...this.#listeners.values()].some(({ address }) => address.port === port);
   }
 
-  async #listen(bound: BoundSocket, spec: ListenerSpec): Promise<Server> {
+  async #listen(bound: BoundSocket, target: ListenTarget): Promise<Server> {
     try {
       return await listenOn(bound);
     } catch (error) {
-      throw explain(error, spec);
+      throw explain(error, target);
     }
   }
 
@@ -224,14 +258,42 @@ export class Listeners {
       reusePort: this.#deps.reusePort,
     };
     const [bound] = bindAll(request);
-    seat.server = await this.#listen(bound!, spec);
+    seat.server = await this.#listen(bound!, address);
     this.#deps.lobby.park(spec.key, seat.server);
     this.#deps.log.warn('a listening socket died with its worker and was opened anew', { listener: spec.key });
   }
+
+  #giveUp(key: string, fd: number): void {
+    if (this.#closed.has(fd)) return;
+    this.#closed.add(fd);
+    this.#deps.log.error(lostText(key));
+  }
+
+  #closeSeats({ spec, seats }: Listener): void {
+    if (spec.fd !== null) this.#closed.add(spec.fd);
+    for (const seat of seats) {
+      if (seat.server !== null) this.#deps.lobby.unpark(seat.server).close();
+      seat.server = null;
+      seat.holder = null;
+    }
+  }
+}
+
+/** Its address is the one it was bound to before it was passed on. */
+async function adopt(spec: ListenerSpec, socket: InheritedSocket): Promise<Listener> {
+  const server = await listenOnInherited(socket);
+  const { address: host, port } = server.address() as AddressInfo;
+  return { spec, address: { host, port }, seats: [{ server, holder: null }] };
+}
+
+function lostText(key: string): string {
+  return `the inherited socket ${key} ended with the thread that accepted on it (start the process anew to listen on it again)`;
 }
 
 function closeBound(staged: readonly StagedListener[]): void {
-  for (const { bound } of staged) for (const socket of bound) closeQuietly(socket);
+  for (const { source } of staged) {
+    if ('bound' in source) for (const socket of source.bound) closeQuietly(socket);
+  }
 }
 
 /** A socket that a server has adopted cannot be closed by its old name; the server closes it. */
@@ -240,13 +302,5 @@ function closeQuietly(socket: BoundSocket): void {
     socket.close();
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SOCKET_HANDLE_ADOPTED')) throw error;
-  }
-}
-
-function closeSeats({ seats }: Listener, lobby: Lobby): void {
-  for (const seat of seats) {
-    if (seat.server !== null) lobby.unpark(seat.server).close();
-    seat.server = null;
-    seat.holder = null;
   }
 }

@@ -1,31 +1,24 @@
 import type { Writable } from 'node:stream';
 import type { Logger } from '../../shared/log.ts';
-
-export type AccessOutput = 'stderr' | 'stdout' | 'discard';
+import type { AccessOutput } from '../../shared/plan/types.ts';
 
 /** Bytes that may wait for a reader who is slower than the traffic. Beyond it lines are dropped and counted. */
 export const MAX_WAITING_BYTES: number = 8 * 1024 * 1024;
 
 /** Writes batches of access lines to the output the config names. Never blocks or throws. */
 export class AccessWriter {
-  readonly #streams: Readonly<Record<'stderr' | 'stdout', Writable>>;
+  readonly #streams: Readonly<Record<AccessOutput, Writable>>;
   readonly #log: Logger;
-  #output: AccessOutput = 'stderr';
   #droppedLines = 0;
 
-  constructor(streams: Readonly<Record<'stderr' | 'stdout', Writable>>, log: Logger) {
+  constructor(streams: Readonly<Record<AccessOutput, Writable>>, log: Logger) {
     this.#streams = streams;
     this.#log = log;
   }
 
-  setOutput(output: AccessOutput): void {
-    this.#output = output;
-  }
-
   /** `lines`: whole lines, each with its newline. */
-  write(lines: string): void {
-    if (this.#output === 'discard') return;
-    const stream = this.#streams[this.#output];
+  write(lines: string, output: AccessOutput): void {
+    const stream = this.#streams[output];
     if (stream.writableLength > MAX_WAITING_BYTES) {
       this.#droppedLines += countLines(lines);
       return;

@@ -62,11 +62,8 @@ test('access lines go where the config says', () => {
   const stderr = createStream();
   const stdout = createStream();
   const writer = new AccessWriter({ stderr: stderr.stream, stdout: stdout.stream }, silentLogger);
-  writer.write('a\n');
-  writer.setOutput('stdout');
-  writer.write('b\n');
-  writer.setOutput('discard');
-  writer.write('c\n');
+  writer.write('a\n', 'stderr');
+  writer.write('b\n', 'stdout');
   assert.deepEqual([stderr.written, stdout.written], [['a\n'], ['b\n']]);
 });
 
@@ -76,11 +73,10 @@ test('access lines are dropped and counted when their reader is too slow', () =>
   const told: unknown[] = [];
   const log = loggerTo((_, __, fields) => void told.push(fields));
   const writer = new AccessWriter({ stderr: slow.stream, stdout: quick.stream }, log);
-  writer.write('a\nb\n');
-  writer.write('c\n');
+  writer.write('a\nb\n', 'stderr');
+  writer.write('c\n', 'stderr');
   assert.deepEqual(slow.written, []);
-  writer.setOutput('stdout');
-  writer.write('d\n');
+  writer.write('d\n', 'stdout');
   assert.deepEqual(quick.written, ['d\n']);
   assert.deepEqual(told, [{ lines: 3 }]);
 });

@@ -8,10 +8,12 @@ const RETRY_MS = 5000;
 const HURRY_MS = 1000;
 const MIN_TTL_MS = 5000;
 const MAX_TTL_MS = 300_000;
+const DEFAULT_REFRESH_MS = 30_000;
 
 export interface NameWatchDeps {
   readonly clock: Clock;
-  readonly refreshMs: number;
+  /** Longest time between two questions, milliseconds; null: 30 s, or by the TTL where the source tells one. */
+  refreshMs(): number | null;
   ask(): Promise<LookupAnswer>;
   /** Addresses are other ones than before. `recovered`: the question before this one failed. */
   onChange(before: readonly string[], after: readonly string[], recovered: boolean): void;
@@ -29,11 +31,10 @@ export class NameWatch {
   #timer: Timer | null = null;
   #asking: Promise<void> | null = null;
   #askedAt = Number.NEGATIVE_INFINITY;
-  #delayMs: number;
+  #ttlMs: number | null = null;
 
   constructor(deps: NameWatchDeps) {
     this.#deps = deps;
-    this.#delayMs = deps.refreshMs;
   }
 
   /** Sorted, without duplicates; empty while the name never resolved. */
@@ -63,7 +64,13 @@ export class NameWatch {
   start(): void {
     if (this.#running) return;
     this.#running = true;
-    if (this.#asking === null) this.#schedule(Math.max(0, this.#askedAt + this.#delayMs - this.#deps.clock.now()));
+    this.reschedule();
+  }
+
+  /** The refresh interval is another one: the next question comes when it would have come under this one. */
+  reschedule(): void {
+    if (!this.#running || this.#asking !== null) return;
+    this.#schedule(Math.max(0, this.#askedAt + this.#delayMs() - this.#deps.clock.now()));
   }
 
   stop(): void {
@@ -80,15 +87,14 @@ export class NameWatch {
   async #ask(): Promise<void> {
     this.#askedAt = this.#deps.clock.now();
     this.#take(await this.#deps.ask());
-    if (this.#running) this.#schedule(this.#delayMs);
+    if (this.#running) this.#schedule(this.#delayMs());
   }
 
   #take(answer: LookupAnswer): void {
     const { known, addresses } = mergeAddresses(this.#known, answer);
-    const { refreshMs } = this.#deps;
     const empty = addresses.length === 0;
     const failed = empty || (answer.ipv4 === null && answer.ipv6 === null);
-    this.#delayMs = failed ? Math.min(RETRY_MS, refreshMs) : delayOf(answer.ttlMs, refreshMs);
+    this.#ttlMs = answer.ttlMs;
     const failedBefore = this.#error !== '';
     this.#error = failed ? answer.error || 'no address in the answer' : '';
     if (failed) {
@@ -100,9 +106,12 @@ export class NameWatch {
     this.#addresses = addresses;
     if (before.join() !== addresses.join()) this.#deps.onChange(before, addresses, failedBefore);
   }
-}
 
-/** A TTL decides within bounds: 0 must not become a flood of questions, nor a week of stale addresses. */
-function delayOf(ttlMs: number | null, refreshMs: number): number {
-  return ttlMs === null ? refreshMs : Math.min(Math.max(ttlMs, MIN_TTL_MS), MAX_TTL_MS);
+  #delayMs(): number {
+    const refreshMs = this.#deps.refreshMs();
+    if (this.#error !== '') return Math.min(RETRY_MS, refreshMs ?? DEFAULT_REFRESH_MS);
+    if (this.#ttlMs === null) return refreshMs ?? DEFAULT_REFRESH_MS;
+    // A TTL decides within bounds: 0 must not become a flood of questions, nor a week of stale addresses.
+    return Math.min(Math.max(this.#ttlMs, MIN_TTL_MS), refreshMs ?? MAX_TTL_MS);
+  }
 }

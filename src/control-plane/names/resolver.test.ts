@@ -11,12 +11,11 @@ function found(addresses: readonly string[], ttlMs: number | null = null): Looku
 }
 
 /** Names over a resolver whose answers the test sets. */
-function start(refreshMs = 30_000) {
+function start() {
   const clock = new FakeClock();
   const world = { answer: found(['10.0.0.1']), asked: 0, events: [] as string[] };
   const names = new Names({
     clock,
-    refreshMs,
     lookup: async () => {
       world.asked += 1;
       return world.answer;
@@ -105,6 +104,54 @@ test('a TTL decides when to ask again, within bounds', async () => {
   assert.equal(world.asked, asked);
   await clock.advance(2000);
   assert.equal(world.asked, asked + 1);
+});
+
+test('a refresh interval of its own is the longest time between two questions, whatever the TTL', async () => {
+  const { clock, names, world } = start();
+  world.answer = found(['10.0.0.1'], 200_000);
+  names.setRefresh(60_000);
+  const name = names.hold('app', ['192.0.2.53']);
+  await names.settle([name]);
+  names.start(name);
+  await clock.advance(59_999);
+  assert.equal(world.asked, 1);
+  await clock.advance(1);
+  assert.equal(world.asked, 2);
+  world.answer = found(['10.0.0.1'], 10_000);
+  await clock.advance(60_000);
+  const { asked } = world;
+  await clock.advance(20_000);
+  assert.equal(world.asked, asked + 2, 'a shorter TTL still decides');
+});
+
+test('a new refresh interval counts from the last question, for names already watched', async () => {
+  const { clock, names, world } = start();
+  const name = names.hold('app', []);
+  await names.settle([name]);
+  names.start(name);
+  await clock.advance(20_000);
+  names.setRefresh(5000);
+  await clock.advance(0);
+  assert.equal(world.asked, 2);
+  await clock.advance(10_000);
+  assert.equal(world.asked, 4);
+  names.setRefresh(3_600_000);
+  await clock.advance(3_599_999);
+  assert.equal(world.asked, 4);
+  await clock.advance(1);
+  assert.equal(world.asked, 5);
+});
+
+test('the same refresh interval again does not put off a question that a failed dial brought forward', async () => {
+  const { clock, names, world } = start();
+  const name = names.hold('app', []);
+  await names.settle([name]);
+  names.start(name);
+  names.setRefresh(60_000);
+  names.hurry(name);
+  names.setRefresh(60_000);
+  await clock.advance(1000);
+  assert.equal(world.asked, 2);
 });
 
 test('users of one name share its questions; the same name at other resolvers is another', async () => {

@@ -3,15 +3,12 @@ import type { Clock } from '../../shared/clock.ts';
 import type { Lookup, LookupAnswer } from './lookup.ts';
 import { NameWatch } from './name-watch.ts';
 
-const DEFAULT_REFRESH_MS = 30_000;
 /** Lookups of the system resolver occupy one of libuv's four threads each; leave some for files. */
 const MAX_LOOKUPS = 3;
 
 export interface NamesDeps {
   readonly clock: Clock;
   readonly lookup: Lookup;
-  /** How often names are asked again. Default 30 000. */
-  readonly refreshMs?: number;
   /** `recovered`: the question before this one failed. */
   onChange(name: WatchedName, before: readonly string[], after: readonly string[], recovered: boolean): void;
   onFailure(name: WatchedName, error: string): void;
@@ -38,9 +35,17 @@ export class Names {
   readonly #entries: Map<string, Entry> = new Map();
   readonly #waiting: (() => void)[] = [];
   #lookups = 0;
+  #refreshMs: number | null = null;
 
   constructor(deps: NamesDeps) {
     this.#deps = deps;
+  }
+
+  /** Longest time between two questions for a name, milliseconds; null: 30 s, or by the TTL where there is one. */
+  setRefresh(refreshMs: number | null): void {
+    if (refreshMs === this.#refreshMs) return;
+    this.#refreshMs = refreshMs;
+    for (const { watch } of this.#entries.values()) watch.reschedule();
   }
 
   /** One user more. An IP address is its own answer and is never asked about. */
@@ -89,7 +94,7 @@ export class Names {
   #create(key: string, host: string, resolvers: readonly string[]): Entry {
     const watch = new NameWatch({
       clock: this.#deps.clock,
-      refreshMs: this.#deps.refreshMs ?? DEFAULT_REFRESH_MS,
+      refreshMs: () => this.#refreshMs,
       ask: () => this.#lookup(host, resolvers),
       // An answer can come after the last user left: nobody wants to hear it.
       onChange: (before, after, recovered) => {

@@ -62,8 +62,6 @@ export interface UpstreamsDeps {
   readonly lookup?: Lookup;
   /** Default: `httpProbe`. */
   readonly probe?: Probe<HttpProbeOptions>;
-  /** How often names are asked again. Default 30 000. */
-  readonly refreshMs?: number;
   /** Probes running at the same time. Default 64. */
   readonly concurrency?: number;
 }
@@ -85,7 +83,8 @@ export class Upstreams {
   readonly #admin: AdminStates;
   /** Pools whose rows went to workers: from then on they are told of changes. */
   readonly #handedOut: WeakSet<Pool> = new WeakSet();
-  readonly #generations: Set<number> = new Set();
+  /** Generation → its `nameRefreshMs`. */
+  readonly #generations: Map<number, number | null> = new Map();
   /** Slots nobody names any more, not told yet. */
   #forgotten: number[] = [];
   /** The generation in force; null until the first. */
@@ -105,7 +104,6 @@ export class Upstreams {
     this.#names = new Names({
       clock,
       lookup: deps.lookup ?? lookupName,
-      ...(deps.refreshMs === undefined ? {} : { refreshMs: deps.refreshMs }),
       onChange: (name, before, after, recovered) => {
         if (before.length > 0 || recovered) this.#tell(nameChanged(name, before, after));
         for (const member of this.#pools.membersNamed(name)) this.#pools.place(member);
@@ -148,7 +146,7 @@ export class Upstreams {
    * member down. Nothing is probed before `activate`. A throw leaves nothing behind.
    */
   async prepare(generation: number, compiled: CompiledConfig): Promise<PreparedRows> {
-    this.#generations.add(generation);
+    this.#generations.set(generation, compiled.nameRefreshMs);
     try {
       for (const server of compiled.servers) this.#servers.hold(server.name, generation);
       const pools = await this.#hold(compiled.pools, generation);
@@ -165,6 +163,7 @@ export class Upstreams {
   /** The generation is in force: its servers are probed and its names kept fresh, and no others. */
   activate(generation: number): void {
     this.#active = generation;
+    this.#names.setRefresh(this.#generations.get(generation) ?? null);
     void this.#startActive(generation);
   }
 

@@ -94,6 +94,11 @@ export class Fleet {
     this.#supervisor.broadcast(message);
   }
 
+  /** A worker whose heartbeat stands still this long is replaced. */
+  setHangTimeout(timeoutMs: number): void {
+    this.#supervisor.setHangTimeout(timeoutMs);
+  }
+
   addresses(): ReadonlyMap<string, ListenAddress> {
     return this.#listeners.addresses();
   }
@@ -113,7 +118,7 @@ export class Fleet {
     const { spentPlaces } = this.#supervisor;
     if (spentPlaces > 0) reasons.push(`${spentPlaces} worker(s) end again and again and are restarted with a delay`);
     if (this.#lostListener !== '') reasons.push(this.#lostListener);
-    return reasons;
+    return [...reasons, ...this.#listeners.lost()];
   }
 
   /** Replaces one worker; resolves when its successor accepts, while the old one still drains. */

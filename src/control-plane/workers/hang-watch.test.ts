@@ -54,6 +54,33 @@ test('a timeout shorter than the pause between beats is not taken', async () => 
   assert.deepEqual(hung, []);
 });
 
+test('a new timeout holds for a worker that stands still already, in both directions', async () => {
+  const clock = new FakeClock();
+  const { watch, hung } = watchOf(clock, 600_000);
+  watch.watch(1);
+  await clock.advance(3000);
+  watch.setTimeout(1000);
+  await clock.advance(1000);
+  assert.deepEqual(hung, [1]);
+  watch.watch(2);
+  watch.setTimeout(60_000);
+  await clock.advance(50_000);
+  assert.deepEqual(hung, [1]);
+  await clock.advance(20_000);
+  assert.deepEqual(hung, [1, 2]);
+});
+
+test('setting the same timeout again and again does not keep the watch from looking', async () => {
+  const clock = new FakeClock();
+  const { watch, hung } = watchOf(clock, 2000);
+  watch.watch(1);
+  for (let ms = 0; ms < 3000; ms += 100) {
+    watch.setTimeout(2000);
+    await clock.advance(100);
+  }
+  assert.deepEqual(hung, [1]);
+});
+
 /** A clock whose `now` jumps ahead of its timers, as after SIGSTOP. */
 class StallableClock extends FakeClock {
   stallMs = 0;

@@ -21,7 +21,7 @@ interface Pulse {
 export class HangWatch {
   readonly #lanes: Rows;
   readonly #clock: Clock;
-  readonly #timeoutMs: number;
+  #timeoutMs: number;
   readonly #onHang: (lane: number) => void;
   readonly #pulses = new Map<number, Pulse>();
   #lastLook: number;
@@ -33,6 +33,21 @@ export class HangWatch {
     this.#timeoutMs = Math.max(timeoutMs, MIN_TIMEOUT_MS);
     this.#onHang = onHang;
     this.#lastLook = clock.now();
+    this.#timer = this.#arm();
+  }
+
+  /** A heartbeat that stands still this long is a hang. */
+  get timeoutMs(): number {
+    return this.#timeoutMs;
+  }
+
+  /** How long a worker has stood still so far counts on. */
+  setTimeout(timeoutMs: number): void {
+    const next = Math.max(timeoutMs, MIN_TIMEOUT_MS);
+    // Reloads that change nothing must not put the next look off again and again.
+    if (next === this.#timeoutMs) return;
+    this.#timeoutMs = next;
+    this.#timer.cancel();
     this.#timer = this.#arm();
   }
 

@@ -6,12 +6,18 @@ import { Worker } from 'node:worker_threads';
  */
 const HEAP_ALARM_MB = 2048;
 
-export type WorkerEntry = 'worker' | 'acceptor';
+export type WorkerEntry = 'worker' | 'acceptor' | 'helper';
+
+const PATHS: Readonly<Record<WorkerEntry, string>> = {
+  worker: '../../data-plane/worker',
+  acceptor: '../../data-plane/acceptor',
+  helper: '../helper/thread',
+};
 
 /** The file of an entry: `.ts` beside the sources, `.js` in what is published. */
 export function entryUrl(entry: WorkerEntry): URL {
   const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-  return new URL(`../../data-plane/${entry}.${extension}`, import.meta.url);
+  return new URL(`${PATHS[entry]}.${extension}`, import.meta.url);
 }
 
 /** Opens a thread that inherits nothing: no exec arguments, only the environment given here. */

@@ -26,7 +26,7 @@ export interface SupervisorDeps {
   readonly table: StateTable;
   readonly clock: Clock;
   readonly log: Logger;
-  /** A heartbeat that stands still this long is a hang. */
+  /** A heartbeat that stands still this long is a hang, until `setHangTimeout`. */
   readonly hangTimeoutMs: number;
   /** Makes the rows of a lane; returns the chunks that are new. */
   addLane(lane: number): readonly TableChunk[];
@@ -73,6 +73,10 @@ export class Supervisor {
   /** Resolves when every worker is ready; rejects when one cannot start. */
   async start(): Promise<void> {
     await Promise.all(this.#places.map((_, position) => this.#launch(position)));
+  }
+
+  setHangTimeout(timeoutMs: number): void {
+    this.#hangs.setTimeout(timeoutMs);
   }
 
   /** Workers that may be given work. */
@@ -279,7 +283,7 @@ export class Supervisor {
     const worker = [...this.#all].find((candidate) => candidate.lane === lane);
     if (worker === undefined) return;
     worker.hung = true;
-    const message = `${worker.name} hangs: its event loop stood still for ${this.#deps.hangTimeoutMs} ms; it is being replaced`;
+    const message = `${worker.name} hangs: its event loop stood still for ${this.#hangs.timeoutMs} ms; it is being replaced`;
     this.#deps.onEvent('worker-hung', message, { worker: worker.name, lane });
     this.#kill(worker);
     const detach = abortScript(worker.thread.threadId);

@@ -57,7 +57,13 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   #keepAlive = false;
   #awaiting = false;
 
-  constructor(owner: Endpoints, context: UpstreamContext, endpoint: EndpointPlan, user: UpstreamUser, limits: HeadLimits) {
+  constructor(
+    owner: Endpoints,
+    context: UpstreamContext,
+    endpoint: EndpointPlan,
+    user: UpstreamUser,
+    limits: HeadLimits,
+  ) {
     this.#owner = owner;
     this.#context = context;
     this.#endpoint = endpoint;

@@ -7,7 +7,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IpAddress } from '../../shared/net/ip.ts';
-import type { EndpointPlan } from '../../shared/plan/types.ts';
+import type { AccessOutput, EndpointPlan } from '../../shared/plan/types.ts';
 import type { Random } from '../../shared/random.ts';
 import {
   FACT_BROKEN,
@@ -49,7 +49,7 @@ import { requestLines, wantedUpgrade } from './request-lines.ts';
 import { responseLines } from './response-lines.ts';
 import { isIdempotent, isSafe, mayRetry, mayWait, timeLeft, type TryState } from './retry.ts';
 import type { ClientSide, UpstreamFailure, UpstreamSide, UpstreamUser } from './sides.ts';
-import { Tunnel } from './tunnel.ts';
+import { switchFault, Tunnel } from './tunnel.ts';
 
 /** What the exchange needs to know of the client's connection besides its side. */
 export interface ClientFacts extends ClientSide {
@@ -104,6 +104,8 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
   #endpoint: EndpointPlan | null = null;
   #upstream: UpstreamSide | null = null;
   #attempts = 0;
+  /** Slot of the try that failed and is not made up for yet, −1 = none. */
+  #failedSlot = -1;
   #lastStatus = 0;
   #rerouted = false;
 
@@ -242,6 +244,8 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       this.#nobodyLeft();
       return;
     }
+    if (this.#failedSlot >= 0) this.#world.facts.count(this.#failedSlot, FACT_RETRIES, 1);
+    this.#failedSlot = -1;
     this.#attempts += 1;
     this.#position = position;
     this.#endpointIndex = -1;
@@ -266,7 +270,13 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
     const left = timeLeft(pool.section.retry, dialTimeoutMs, this.#tryState());
     this.#endpoint = endpoint;
     this.#world.facts.add(endpoint.slot, FACT_IN_FLIGHT, 1);
-    this.#world.endpoints.connect(endpoint, pool.responseLimits, Math.max(1, Math.min(dialTimeoutMs, left)), fresh, this);
+    this.#world.endpoints.connect(
+      endpoint,
+      pool.responseLimits,
+      Math.max(1, Math.min(dialTimeoutMs, left)),
+      fresh,
+      this,
+    );
   }
 
   #tryState(): TryState {
@@ -293,7 +303,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
   /** No member is eligible, or every eligible one was tried. */
   #nobodyLeft(): void {
     const { retry, transport } = this.#proxy!.pool.section;
-    if (mayWait(retry) && mayRetry(retry, transport.dialTimeoutMs, this.#tryState())) {
+    if (mayWait(retry, transport.dialTimeoutMs, this.#tryState())) {
       if (this.#attempts === 0 && retry.tryDurationMs === null) this.#attempts += 1;
       this.#world.clock.after(retry.tryIntervalMs, () => this.#tryAgain());
       return;
@@ -404,6 +414,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
     const { slot } = this.#endpoint!;
     this.#world.facts.count(slot, FACT_DIAL_FAILURES, 1);
     this.#world.dialFailed(slot);
+    this.#failedSlot = slot;
     this.#leaveEndpoint();
     this.#dialNext();
   }
@@ -478,8 +489,12 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
 
   /** Its idle time was over just as it was used again: no fault of the server's (RFC 9112 section 9.3.1). */
   #idleEnded(endpoint: EndpointPlan): void {
-    if (isIdempotent(this.method) && this.#hasNoBody()) this.#connect(endpoint, true);
-    else this.#answerError(502);
+    if (!isIdempotent(this.method) || !this.#hasNoBody()) {
+      this.#answerError(502);
+      return;
+    }
+    this.#world.facts.count(endpoint.slot, FACT_RETRIES, 1);
+    this.#connect(endpoint, true);
   }
 
   #hasNoBody(): boolean {
@@ -508,7 +523,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       return;
     }
     this.#rerouted = true;
-    this.#world.facts.count(slot, FACT_RETRIES, 1);
+    this.#failedSlot = slot;
     this.#tryFailed(502);
   }
 
@@ -556,13 +571,13 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
     this.#over = true;
     const durationMs = this.#world.clock.now() - this.#startedAt;
     exchangeLeft(this.#world, this.#server, this.#generation, outcome, status, durationMs, this.#sentBytes);
-    if (this.#server.logs(this.host)) this.#log(status, durationMs);
+    for (const output of this.#server.accessOutputs(this.host)) this.#log(output, status, durationMs);
     this.#waiting = [];
     this.#world.giveHead(this.head);
   }
 
-  #log(status: number, durationMs: number): void {
-    this.#world.accessLog.write({
+  #log(output: AccessOutput, status: number, durationMs: number): void {
+    this.#world.accessLog.write(output, {
       wallMs: this.wallMs,
       client: this.client?.text ?? '',
       peer: this.peer?.text ?? '',
@@ -577,12 +592,6 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       affinity: this.affinity,
     });
   }
-}
-
-/** Why a 101 is no answer to this request. */
-function switchFault(agreed: string, wanted: string): string {
-  if (agreed === wanted && wanted !== '') return 'switched protocols before it had the whole request';
-  return `switched to ${agreed || 'nothing'} when ${wanted || 'nothing'} was asked for`;
 }
 
 function reasonText(head: Head): string {

@@ -23,9 +23,13 @@ export function mayRetry(plan: RetryPlan, dialTimeoutMs: number, state: TryState
   return timeLeft(plan, dialTimeoutMs, state) > 0;
 }
 
-/** Whether it is worth waiting for an upstream to come back once every eligible one was tried. */
-export function mayWait(plan: RetryPlan): boolean {
-  return plan.retries !== 0 && (plan.tryDurationMs !== null || plan.retries !== null);
+/**
+ * Whether it is worth waiting for an upstream to come back once every eligible one was tried: all tries
+ * together take no longer than they may, so the wait must end before that.
+ */
+export function mayWait(plan: RetryPlan, dialTimeoutMs: number, state: TryState): boolean {
+  if (plan.tryDurationMs === null && plan.retries === null) return false;
+  return mayRetry(plan, dialTimeoutMs, state) && timeLeft(plan, dialTimeoutMs, state) > plan.tryIntervalMs;
 }
 
 /** Methods that may go to another upstream after their bytes were sent (RFC 9110 section 9.2.1). */

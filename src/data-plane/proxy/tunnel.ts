@@ -63,3 +63,9 @@ export class Half implements TunnelEnd {
     this.#target.resume();
   }
 }
+
+/** Why a 101 is no answer to this request. */
+export function switchFault(agreed: string, wanted: string): string {
+  if (agreed === wanted && wanted !== '') return 'switched protocols before it had the whole request';
+  return `switched to ${agreed || 'nothing'} when ${wanted || 'nothing'} was asked for`;
+}

@@ -22,7 +22,7 @@ export interface RequestView {
   /** Address and port the connection came in on. */
   readonly localAddress: string;
   readonly localPort: number;
-  /** Derived client address (DESIGN 4.1). */
+  /** The derived client address: the peer, or what trusted proxies say (client-ip/derive.ts). */
   readonly client: IpAddress | null;
   /** The peer is one of the server's trusted proxies. */
   readonly trusted: boolean;

@@ -1,4 +1,4 @@
-/** cookie: the client carries its server's name, sealed (DESIGN 4.3). */
+/** cookie: the client carries its server's name, sealed. */
 import type { CookiePlan } from '../../shared/plan/types.ts';
 import { MEMBER_DRAIN, MEMBER_ELIGIBLE, MEMBER_INITIAL } from '../../shared/state-table/layout.ts';
 import { createCookieCodec, type CookieCodec, type NonceSource, type ReadToken } from './cookie-codec.ts';

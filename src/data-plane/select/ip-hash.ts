@@ -1,4 +1,4 @@
-/** ip_hash: a client address always goes to the same member (DESIGN 4.2). */
+/** ip_hash: a client address always goes to the same member. */
 import type { IpHashPlan } from '../../shared/plan/types.ts';
 import { compileClientKeys, type ClientKeys } from './client-key.ts';
 import { describeCandidates, describeMember, describePick, describeState } from './describe.ts';

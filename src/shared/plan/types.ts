@@ -53,15 +53,17 @@ export interface HttpServerOptions {
   readonly writeTimeoutMs: number;
   /** Bytes of the request head, request line included. Default 16 384. */
   readonly maxHeaderBytes: number;
-  /** Where access lines of this server go; null when no site logs. */
+  /** Which requests of this server leave access lines, and where; null when no site logs. */
   readonly accessLog: AccessLogPlan | null;
 }
 
+export type AccessOutput = 'stderr' | 'stdout';
+
 export interface AccessLogPlan {
-  /** Hosts (lower case, no port) whose requests are logged; null = all. */
-  readonly hosts: readonly string[] | null;
-  /** Hosts that are never logged. */
-  readonly skipHosts: readonly string[];
+  /** Outputs by host (lower case, no port); an empty list: requests of that host leave no line. */
+  readonly hosts: Readonly<Record<string, readonly AccessOutput[]>>;
+  /** Outputs for every other host. */
+  readonly others: readonly AccessOutput[];
 }
 
 export type Section = PoolSection | SiteSection;
@@ -193,7 +195,7 @@ export interface MemberPlan {
 }
 
 export interface RetryPlan {
-  /** Tries after the first; null = failover without options (DESIGN: each upstream once), 0 = off. */
+  /** Tries after the first; null = failover without options (each upstream once), 0 = off. */
   readonly retries: number | null;
   /** All tries together; null = one dial timeout more than a single try. */
   readonly tryDurationMs: number | null;

@@ -105,9 +105,9 @@ export class StateTable {
     return this.#chunks;
   }
 
-  /** Number of lanes that have rows. */
+  /** Number of lanes that have rows of either kind: a config without upstreams has no facts. */
   get laneCount(): number {
-    return this.#facts.length;
+    return Math.max(this.#facts.length, this.#servers.length);
   }
 
   /** The rows of upstream facts of one lane. */

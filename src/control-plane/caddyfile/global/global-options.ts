@@ -9,7 +9,7 @@ import { log } from './log.ts';
 import { metrics } from './metrics.ts';
 import { type GlobalOption, type GlobalOptions, newGlobalOptions } from './option.ts';
 import { order } from './order.ts';
-import { gracePeriod, shutdownDelay } from './periods.ts';
+import { gracePeriod, nameRefresh, shutdownDelay, workerHangTimeout } from './periods.ts';
 import { persistConfig } from './persist-config.ts';
 import { httpPort, httpsPort } from './ports.ts';
 import { resolvers } from './resolvers.ts';
@@ -26,11 +26,13 @@ const OPTIONS: ReadonlyMap<string, GlobalOption> = new Map(
     httpsPort,
     log,
     metrics,
+    nameRefresh,
     order,
     persistConfig,
     resolvers,
     servers,
     shutdownDelay,
+    workerHangTimeout,
   ].map((option) => [option.name, option]),
 );
 

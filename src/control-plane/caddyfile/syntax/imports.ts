@@ -1,5 +1,6 @@
 import path from 'node:path';
 import type { FileReader } from '../files.ts';
+import { OversizeError } from '../../helper/oversize-error.ts';
 import { bindArguments } from './arguments.ts';
 import { substituteEnvironment } from './environment.ts';
 import { failure } from './failure.ts';
@@ -97,6 +98,7 @@ function readSource(what: Token, name: string, scope: ImportScope): Source {
   try {
     text = scope.files.readFile(name);
   } catch (error) {
+    if (error instanceof OversizeError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw failure(what, `file to import not found: ${what.text} is neither a snippet nor a readable file (${reason})`);
   }
