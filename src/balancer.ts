@@ -32,8 +32,8 @@ export interface BalancerOptions extends ConfigSource {
    */
   readonly admin?: boolean;
   /**
-   * A worker whose event loop stands still this long is replaced, milliseconds; at least 500. Holds where the
-   * config has no `worker_hang_timeout`. Default 2000.
+   * A worker whose event loop stands still this long is replaced, milliseconds; at least 500. `worker_hang_timeout`
+   * of the config wins. Default 2000.
    */
   readonly hangTimeoutMs?: number;
   /** For `{$NAME}` in Caddyfiles. Default `process.env`. */

@@ -128,8 +128,16 @@ class ComposedControlPlane implements ControlPlane {
     return this.#upstreams.slotRows();
   }
 
+  slotRow(address: string): number | undefined {
+    return this.#upstreams.slotRow(address);
+  }
+
   upstreams(): readonly UpstreamStatus[] {
     return this.#upstreams.status();
+  }
+
+  eachUpstream(): AsyncIterable<UpstreamStatus> {
+    return this.#upstreams.eachStatus();
   }
 
   patchUpstream(address: string, patch: UpstreamPatch): boolean {
@@ -253,7 +261,7 @@ class ComposedControlPlane implements ControlPlane {
       },
       sections: poolsFirst(compiled.sections),
       listeners: compiled.listeners,
-      rows: (pool) => this.#upstreams.currentRows(pool),
+      rows: (pool, from, to) => this.#upstreams.currentRows(pool, from, to),
     };
   }
 

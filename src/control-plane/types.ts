@@ -146,7 +146,12 @@ export interface ControlPlane {
   serverRows(): ReadonlyMap<string, number>;
   /** `ip:port` → its slot, for every endpoint of the generation in force. */
   slotRows(): ReadonlyMap<string, number>;
+  /** The slot of one `ip:port`; undefined when no generation names it. */
+  slotRow(address: string): number | undefined;
+  /** All at once: with tens of thousands of upstreams that takes a while. */
   upstreams(): readonly UpstreamStatus[];
+  /** The same one after the other, with pauses for other work. A reload meanwhile cuts the list short. */
+  eachUpstream(): AsyncIterable<UpstreamStatus>;
   /** `address` is an `ip:port` of an endpoint or a configured upstream text; false when unknown. */
   patchUpstream(address: string, patch: UpstreamPatch): boolean;
   workers(): readonly WorkerStatus[];

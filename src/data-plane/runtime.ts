@@ -5,7 +5,7 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../shared/clock.ts';
 import type { WorkerMessage } from '../shared/messages.ts';
-import type { MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
+import type { MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
 import type { Random } from '../shared/random.ts';
 import {
   LANE_CONNECTIONS,
@@ -81,6 +81,10 @@ export class Runtime implements WorkerRuntime, World {
   }
 
   // --- generations --------------------------------------------------------------------------------
+
+  stageMembers(pool: SectionHash, members: readonly MemberPlan[], rows: readonly MemberRows[]): void {
+    this.#sections.addMembers(pool, members, rows);
+  }
 
   stageSection(section: Section, rows: PoolRows | null): void {
     this.#sections.add(section, rows);

@@ -1,5 +1,6 @@
 /** The sections a worker holds, and pools compiled from them. What no generation names any more is dropped. */
 import type {
+  MemberPlan,
   MemberRows,
   PlanManifest,
   PoolRows,
@@ -10,13 +11,28 @@ import type {
 import type { StateTable } from '../shared/state-table/table.ts';
 import { Pool } from './pool/pool.ts';
 
+/** Members of a large pool, before its section is complete. */
+interface Arriving {
+  readonly members: MemberPlan[];
+  readonly rows: MemberRows[];
+}
+
 export class Sections {
   readonly #table: StateTable;
   readonly #sites = new Map<SectionHash, SiteSection>();
   readonly #pools = new Map<SectionHash, Pool>();
+  readonly #arriving = new Map<SectionHash, Arriving>();
 
   constructor(table: StateTable) {
     this.#table = table;
+  }
+
+  /** Members that stand before those of the pool's section, which comes last. */
+  addMembers(pool: SectionHash, members: readonly MemberPlan[], rows: readonly MemberRows[]): void {
+    const arriving = this.#arriving.get(pool) ?? { members: [], rows: [] };
+    this.#arriving.set(pool, arriving);
+    arriving.members.push(...members);
+    arriving.rows.push(...rows);
   }
 
   /** Throws when the section cannot be compiled. A section that is already here keeps its compiled form. */
@@ -26,7 +42,12 @@ export class Sections {
       return;
     }
     if (rows === null) throw new Error(`pool section ${section.hash} came without rows`);
-    if (!this.#pools.has(section.hash)) this.#pools.set(section.hash, new Pool(section, rows, this.#table));
+    const first = this.#arriving.get(section.hash);
+    this.#arriving.delete(section.hash);
+    if (this.#pools.has(section.hash)) return;
+    const whole = first === undefined ? section : { ...section, members: first.members.concat(section.members) };
+    const allRows = first === undefined ? rows : { ...rows, members: first.rows.concat(rows.members) };
+    this.#pools.set(section.hash, new Pool(whole, allRows, this.#table));
   }
 
   site(hash: SectionHash): SiteSection {
@@ -43,10 +64,13 @@ export class Sections {
 
   updateEndpoints(pool: SectionHash, member: number, rows: MemberRows): void {
     this.#pools.get(pool)?.setMember(member, rows);
+    const arriving = this.#arriving.get(pool);
+    if (arriving !== undefined && member < arriving.rows.length) arriving.rows[member] = rows;
   }
 
-  /** Drops every section that none of `manifests` names. */
+  /** Drops every section that none of `manifests` names, and what is not complete. */
   retain(manifests: readonly PlanManifest[]): void {
+    this.#arriving.clear();
     const named = new Set(manifests.flatMap((manifest) => manifest.sections));
     for (const held of [this.#sites, this.#pools]) {
       for (const hash of held.keys()) if (!named.has(hash)) held.delete(hash);

@@ -39,7 +39,7 @@ export class HttpServer {
     this.name = plan.name;
     this.row = plan.row;
     this.options = options;
-    this.limits = { ...DEFAULT_HEAD_LIMITS, maxBytes: options.maxHeaderBytes };
+    this.limits = { ...DEFAULT_HEAD_LIMITS, maxBytes: options.maxHeaderBytes, maxRequestLine: options.maxHeaderBytes };
     this.trusted = options.trustedProxies.length === 0 ? null : compilePrefixes(options.trustedProxies);
     this.clientIpList = compileClientIpHeaders(options.clientIpHeaders);
     this.router = compileSites(plan.sites.map(siteOf), poolOf, facts);

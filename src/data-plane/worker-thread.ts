@@ -8,7 +8,7 @@ import { parentPort, receiveMessageOnPort, workerData, type MessagePort, type Tr
 import { systemClock, type Clock } from '../shared/clock.ts';
 import type { AcceptedMessage, ControlMessage, WorkerInit, WorkerMessage } from '../shared/messages.ts';
 import { transferable } from '../shared/net/transfer.ts';
-import type { MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
+import type { MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
 import { systemRandom, type Random } from '../shared/random.ts';
 import { LANE_CLOSED, LANE_HANDED, LANE_HEARTBEAT, LANE_TAKEN } from '../shared/state-table/layout.ts';
 import { StateTable } from '../shared/state-table/table.ts';
@@ -32,6 +32,8 @@ export interface RuntimeDeps {
 
 /** The part of a worker that serves connections. `runtime.ts` implements it. */
 export interface WorkerRuntime {
+  /** The next members of a pool whose section comes after them. */
+  stageMembers(pool: SectionHash, members: readonly MemberPlan[], rows: readonly MemberRows[]): void;
   /** Throws when the section cannot be compiled. */
   stageSection(section: Section, rows: PoolRows | null): void;
   /** Throws when the manifest cannot be compiled or names a section that was not staged. */
@@ -97,6 +99,9 @@ class WorkerThread {
     switch (message.type) {
       case 'table':
         return this.#table.attach(message.chunk);
+      case 'members':
+        this.#runtime.stageMembers(message.pool, message.members, message.rows);
+        return this.#post({ type: 'section-staged', hash: message.pool });
       case 'section':
         return this.#stageSection(message.section, message.rows);
       case 'stage':

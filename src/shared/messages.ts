@@ -5,7 +5,7 @@
 import type { Server, Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import type { LogFields, LogLevel } from './log.ts';
-import type { AccessOutput, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from './plan/types.ts';
+import type { AccessOutput, MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from './plan/types.ts';
 import type { TableChunk } from './state-table/table.ts';
 
 /** `workerData` of a data-plane worker. */
@@ -18,6 +18,16 @@ export interface WorkerInit {
 /** Control plane → worker. */
 export type ControlMessage =
   | { readonly type: 'table'; readonly chunk: TableChunk }
+  /**
+   * The next members of a pool that is too large for one message; the last ones come with its `section`.
+   * Answered by `section-staged`.
+   */
+  | {
+      readonly type: 'members';
+      readonly pool: SectionHash;
+      readonly members: readonly MemberPlan[];
+      readonly rows: readonly MemberRows[];
+    }
   /** `rows` is null for a site section. Answered by `section-staged` or `stage-failed`. */
   | { readonly type: 'section'; readonly section: Section; readonly rows: PoolRows | null }
   /** Compile the generation; answered by `staged` or `stage-failed`. */

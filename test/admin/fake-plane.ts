@@ -53,6 +53,14 @@ export class FakePlane implements ControlPlane {
     return this.statuses;
   }
 
+  async *eachUpstream(): AsyncGenerator<UpstreamStatus> {
+    yield* this.statuses;
+  }
+
+  slotRow(address: string): number | undefined {
+    return this.slots.get(address);
+  }
+
   patchUpstream(address: string, patch: UpstreamPatch): boolean {
     if (!this.statuses.some((status) => status.upstream === address)) return false;
     this.patches.push([address, patch]);

@@ -118,6 +118,8 @@ test('every option of ours passes all stages', () => {
 	grace_period 5s
 	admin localhost:2020
 	resolvers 9.9.9.9 8.8.8.8:53
+	name_refresh 10s
+	worker_hang_timeout 5s
 	servers {
 		accept shared
 		client_ip_headers X-Client
@@ -220,8 +222,11 @@ http://a.test {
     maxHeaderBytes: 32_768,
     accessLog: null,
   });
-  assert.deepEqual(compiled.listeners, [{ key: 'tcp/:8080', host: '', port: 8080, accept: 'shared' }]);
+  assert.deepEqual(compiled.listeners, [
+    { key: 'tcp/:8080', host: '', port: 8080, accept: 'shared', fd: null, place: 'Caddyfile:22' },
+  ]);
   assert.deepEqual([compiled.gracePeriodMs, compiled.admin.port], [5000, 2020]);
+  assert.deepEqual([compiled.nameRefreshMs, compiled.workerHangTimeoutMs], [10_000, 5000]);
 });
 
 test('what does not exist yet is refused by the word and the line that were written', () => {
@@ -251,4 +256,26 @@ test('a value out of range is refused at the line that has it', () => {
     refusal(text),
     /active\.interval: expected a duration from 10ms to 1d .*, found 1000000, at Caddyfile:4$/,
   );
+});
+
+test('a global duration out of range is refused at its line', () => {
+  const refused = (option: string): string => refusal(`{\n\tauto_https off\n\t${option}\n}\n:8080 {\n}\n`);
+  assert.match(
+    refused('name_refresh 2h'),
+    /^apps\.http\.name_refresh: expected a duration from 1s to 1h .*, at Caddyfile:3$/,
+  );
+  assert.match(
+    refused('worker_hang_timeout 100ms'),
+    /^apps\.http\.worker_hang_timeout: expected a duration from 500ms to 10m .*, at Caddyfile:3$/,
+  );
+  assert.match(refused('name_refresh soon'), /bad duration value 'soon': .*, at Caddyfile:3$/);
+});
+
+test('a site on an inherited socket is served by its descriptor, and needs http:// for a host like any other', () => {
+  const { compiled } = compile('http://a.test, http://b.test:8080 {\n\tbind fd/3\n}\n');
+  assert.deepEqual(compiled.listeners, [
+    { key: 'fd/3', host: '', port: 0, accept: 'shared', fd: 3, place: 'Caddyfile:1' },
+  ]);
+  assert.deepEqual(compiled.servers[0]?.listeners, ['fd/3']);
+  assert.match(refusal('a.test {\n\tbind fd/3\n}\n'), /write http:\/\/a\.test, or put auto_https off/);
 });

@@ -113,5 +113,4 @@ test('the library page names every option, method and type of event', () => {
 test('the limits page names the limits of the codec', () => {
   const text = readDoc('docs/reference/limits.md');
   assert.ok(text.includes(`| Header lines of a message | ${DEFAULT_HEAD_LIMITS.maxFields} |`));
-  assert.ok(text.includes(`| Request line | ${DEFAULT_HEAD_LIMITS.maxRequestLine} bytes |`));
 });

@@ -66,6 +66,7 @@ test('drain: new requests go elsewhere without an error, a stream runs on, ready
   await eventually(() => one!.streams.length + two!.streams.length === 1, 'a stream');
   const [drained, other] = one!.streams.length === 1 ? [one!, 'two'] : [two!, 'one'];
   const load = startLoad(balancer.port, Array.from({ length: 6 }, (_, index) => ({ name: `client ${index}` })));
+  t.after(() => load.stop());
   await load.more(2);
 
   await change(api, drained, { admin_state: 'drain' });

@@ -170,6 +170,7 @@ test('no counter goes down when configs are reloaded under load, and a removed u
   const balancer = await startBalancer(t, config(0), { workers: 2 });
   const api = new AdminApi(balancer);
   const load = startLoad(balancer.port, Array.from({ length: 6 }, (_, index) => ({ name: `client ${index}` })));
+  t.after(() => load.stop());
   let last = new Map<string, number>();
   for (let round = 1; round <= 20; round += 1) {
     await balancer.reload(config(round));

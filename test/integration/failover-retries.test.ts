@@ -68,7 +68,7 @@ test('lb_retries 0 turns failover off: one dial, then 502', async (t) => {
   const alive = await startBackend(t, 'alive');
   const balancer = await startBalancer(t, site(proxyTo([dead!, alive], 'lb_policy first\nlb_retries 0')));
   assert.equal((await get(balancer.port)).status, 502);
-  assert.equal(alive.accepted, 0);
+  assert.equal(alive.requests.length, 0);
   assert.equal(valueOf(await balancer.metrics(), DIALS, { upstream: `127.0.0.1:${dead!.port}`, origin: 'new' }), 1);
 });
 
@@ -77,7 +77,7 @@ test('lb_retries 1 tries one more server and no third', async (t) => {
   const alive = await startBackend(t, 'alive');
   const balancer = await startBalancer(t, site(proxyTo([...dead, alive], 'lb_policy first\nlb_retries 1')));
   assert.equal((await get(balancer.port)).status, 502);
-  assert.equal(alive.accepted, 0);
+  assert.equal(alive.requests.length, 0);
 });
 
 test('lb_try_duration waits for a server to come back', async (t) => {
@@ -120,16 +120,16 @@ test('a GET whose connection breaks before the answer goes to one other server, 
   const breaking = await Promise.all(
     [0, 1].map(() => startScripted(t, (socket) => socket.once('data', () => socket.destroy()))),
   );
+  // Counted by what arrived: a port that was just free may still be dialled by somebody else.
+  const tries = (): number[] =>
+    breaking.map(({ received }) => received.filter((text) => text.startsWith('GET /broken ')).length);
   const alive = await startBackend(t, 'alive');
   const balancer = await startBalancer(t, site(proxyTo([breaking[0]!, alive], 'lb_policy first')));
-  assert.equal((await get(balancer.port)).body, 'alive');
-  assert.equal(breaking[0]!.sockets.length, 1);
+  assert.equal((await get(balancer.port, '/broken')).body, 'alive');
+  assert.deepEqual(tries(), [1, 0]);
   await balancer.reload(site(proxyTo([...breaking, alive], 'lb_policy first')));
-  assert.equal((await get(balancer.port)).status, 502, 'two broken ones: the third is not bothered');
-  assert.deepEqual(
-    breaking.map(({ sockets }) => sockets.length),
-    [2, 1],
-  );
+  assert.equal((await get(balancer.port, '/broken')).status, 502, 'two broken ones: the third is not bothered');
+  assert.deepEqual(tries(), [2, 1]);
 });
 
 test('a POST whose connection breaks after its bytes were sent is 502 and reaches nobody else', async (t) => {
@@ -137,7 +137,7 @@ test('a POST whose connection breaks after its bytes were sent is 502 and reache
   const alive = await startBackend(t, 'alive');
   const balancer = await startBalancer(t, site(proxyTo([breaking, alive], 'lb_policy first')));
   assert.equal((await ask(balancer.port, post('pay 10'))).status, 502);
-  assert.equal(alive.accepted, 0);
+  assert.equal(alive.requests.length, 0);
 });
 
 test('a server that accepts and never answers is 504 after response_header_timeout', async (t) => {

@@ -71,6 +71,7 @@ describe('names', OPTIONS, () => {
     const config = site(`reverse_proxy app.test:${old!.port}`, { globals: await startZone(t, zone) });
     const { events, port } = await startPlane(t, config);
     const load = startLoad(port, Array.from({ length: 10 }, (_, index) => ({ name: `client ${index}` })));
+    t.after(() => load.stop());
     await load.more(3);
     assert.ok(old!.sockets.size > 0);
     zone['app.test'] = at('127.0.7.6');

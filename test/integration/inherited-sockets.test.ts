@@ -31,7 +31,10 @@ test('an inherited socket serves, over reloads under load, and ends with the pro
   const backend = await startBackend(t, 'backend');
   const running = await startInherited(t, proxyTo([backend]));
   assert.equal((await get(running.port)).body, 'backend');
-  const load = startLoad(running.port, Array.from({ length: 8 }, (_, index) => ({ name: `client ${index}` })));
+  const load = startLoad(
+    running.port,
+    Array.from({ length: 8 }, (_, index) => ({ name: `client ${index}` })),
+  );
   for (const retries of [1, 2]) {
     const changed = site(proxyTo([backend], `lb_retries ${retries}`), { admin: ADMIN, bind: 'fd/3' });
     const { code, stderr } = await reload(running, changed);
@@ -61,7 +64,10 @@ test('a reload that fails elsewhere leaves the inherited socket serving', OPTION
   const both = `${site('respond changed', { admin: ADMIN, bind: 'fd/3' })}http://127.0.0.1:${taken.port} {\n\tbind 127.0.0.1\n}\n`;
   const failed = await reload(running, both);
   assert.equal(failed.code, 1);
-  assert.match(failed.stderr, new RegExp(`cannot listen on 127\\.0\\.0\\.1:${taken.port}: address already in use.*, at Caddyfile:10`));
+  assert.match(
+    failed.stderr,
+    new RegExp(`cannot listen on 127\\.0\\.0\\.1:${taken.port}: address already in use.*, at Caddyfile:11`),
+  );
   assert.equal((await get(running.port)).body, 'inherited');
 });
 

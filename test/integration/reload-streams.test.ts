@@ -11,7 +11,7 @@ import { WebSocket, WebSocketServer } from 'ws';
 import { eventually, startBackend } from '../support/backend.ts';
 import { failuresOf, startLoad } from '../support/load.ts';
 import { startPlane } from '../support/plane.ts';
-import { get } from '../support/raw-client.ts';
+import { get, openClient } from '../support/raw-client.ts';
 import { proxyTo, site } from '../support/site.ts';
 
 const OPTIONS = { timeout: 60_000 };
@@ -121,6 +121,7 @@ test('a hundred reloads under load fail no request, cut no stream and leave noth
     headers: index % 2 === 0 ? [] : ['Connection: close'],
   }));
   const load = startLoad(port, clients);
+  t.after(() => load.stop());
 
   for (let round = 1; round <= 20; round += 1) await reload(config(round));
   await load.more(5);
@@ -187,11 +188,17 @@ test('a request that runs while its upstream is removed is answered by it', OPTI
   await eventually(() => slow.sockets.size === 0, 'the connection to the removed upstream to close');
 });
 
-test('probes of a removed upstream and of a changed check end, the others go on', OPTIONS, async (t) => {
-  const servers = await Promise.all(['kept', 'removed'].map((name) => startBackend(t, name)));
-  const [kept, removed] = servers;
+test('probes of a removed upstream and of a changed check end, though a stream still runs under the old config', OPTIONS, async (t) => {
+  const begin = (request: http.IncomingMessage, response: http.ServerResponse): void => {
+    if (request.url === '/stream') response.write('begin');
+    else response.end();
+  };
+  const [kept, removed] = await Promise.all(['kept', 'removed'].map((name) => startBackend(t, name, begin)));
   const check = (uri: string): string => `health_uri ${uri}\nhealth_interval 50ms`;
-  const { reload } = await startPlane(t, site(proxyTo(servers, check('/old'))));
+  const { port, reload } = await startPlane(t, site(proxyTo([removed!, kept!], `lb_policy first\n${check('/old')}`)));
+  const stream = await openClient(port);
+  stream.send('GET /stream HTTP/1.1\r\nHost: a.test\r\n\r\n');
+  await stream.until(() => stream.received.includes('begin'));
   const probesOf = (uri: string): number => kept!.requests.filter(({ url }) => url === uri).length;
   await eventually(() => probesOf('/old') > 3 && removed!.requests.length > 3, 'probes of both');
   await reload(site(proxyTo([kept!], check('/new'))));
@@ -201,6 +208,8 @@ test('probes of a removed upstream and of a changed check end, the others go on'
   await eventually(() => probesOf('/new') > 15, 'more probes of the new check');
   assert.equal(probesOf('/old'), oldProbes);
   assert.equal(removed!.requests.length, removedProbes);
+  assert.equal(stream.end, undefined);
+  stream.close();
 });
 
 test('after fifty reloads of an unchanged check its server is probed as often as before', OPTIONS, async (t) => {

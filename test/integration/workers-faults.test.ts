@@ -86,6 +86,7 @@ for (const { path, event, restarts } of FAULTS) {
     const { plane, port, events } = await startFaulty(t, site(proxyTo([backend])));
     const metrics = new Metrics(plane, systemClock, 'test');
     const load = startLoad(port, Array.from({ length: 12 }, (_, index) => ({ name: `client ${index}` })));
+    t.after(() => load.stop());
     await load.more(10);
     const before = load.answers.length;
     fail(await openClient(port), path);

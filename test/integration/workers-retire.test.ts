@@ -18,6 +18,7 @@ test('six retirements under load lose no connection, and none of the requests', 
     headers: index % 2 === 0 ? [] : ['Connection: close'],
   }));
   const load = startLoad(port, clients);
+  t.after(() => load.stop());
   for (let round = 0; round < 6; round += 1) {
     await load.more(3);
     const oldest = plane.workers().find(({ state }) => state === 'serving');

@@ -21,6 +21,8 @@ class StandIn implements WorkerRuntime {
     this.#deps = deps;
   }
 
+  stageMembers(): void {}
+
   stageSection(section: { readonly hash: string }): void {
     if (section.hash.startsWith('refused')) throw new Error(`cannot compile ${section.hash}`);
     if (section.hash === 'deadly' || (section.hash === 'deadly-once' && this.#runsOnLaneOne())) process.exit(1);

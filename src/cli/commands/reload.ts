@@ -47,7 +47,10 @@ export function addReloadCommand(program: Command, terminal: Terminal): void {
 /** The balancer was sent JSON, so what it could not put in force it places by JSON path. */
 function placedInFile(error: unknown, positions: Positions): unknown {
   if (!(error instanceof CliError)) return error;
-  const message = error.message.replace(/, at (apps\.\S+)$/, (_, path: string) => `, at ${describePlace(positions, path)}`);
+  const message = error.message.replace(
+    /, at (apps\.\S+)$/,
+    (_, path: string) => `, at ${describePlace(positions, path)}`,
+  );
   return new CliError(message, error.exitCode, { cause: error });
 }
 

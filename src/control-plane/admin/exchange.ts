@@ -1,5 +1,10 @@
 /** What a route of the admin API gets and gives. */
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+/** A long list is sent in pieces of about this many characters: some 2 ms of the main thread for each. */
+const PIECE_CHARS = 65_536;
 
 export interface AdminRequest {
   readonly method: string;
@@ -17,7 +22,8 @@ export interface AdminRequest {
 export interface AdminReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** Pieces are sent one a turn of the event loop, as the client takes them, and without a Content-Length. */
+  readonly body: string | AsyncIterable<string>;
   /** Called when the reply was sent, or its client is gone. */
   readonly afterwards?: () => void;
 }
@@ -46,6 +52,24 @@ export function jsonReply(value: unknown, status = 200, headers: Readonly<Record
   return { status, headers: { 'Content-Type': 'application/json', ...headers }, body: `${JSON.stringify(value)}\n` };
 }
 
+/** The JSON array of `items`, made while it is sent: for lists that can be very long. */
+export function jsonListReply(items: Iterable<unknown> | AsyncIterable<unknown>): AdminReply {
+  return { status: 200, headers: { 'Content-Type': 'application/json' }, body: listPieces(items) };
+}
+
+async function* listPieces(items: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string> {
+  let piece = '[';
+  let separator = '';
+  for await (const item of items) {
+    piece += separator + JSON.stringify(item);
+    separator = ',';
+    if (piece.length < PIECE_CHARS) continue;
+    yield piece;
+    piece = '';
+  }
+  yield `${piece}]\n`;
+}
+
 export function emptyReply(status = 200): AdminReply {
   return { status, headers: {}, body: '' };
 }
@@ -58,15 +82,30 @@ export function errorReply(
   return jsonReply({ error: message }, status, headers);
 }
 
-/** Writes the reply and ends the response. HEAD gets the head alone. */
-export function sendReply(response: ServerResponse, reply: AdminReply, withBody: boolean): void {
+/**
+ * Writes the reply and ends the response; resolves when all was handed over, or the client is gone. HEAD gets the
+ * head alone. Rejects, in the middle of the response, when pieces cannot be made.
+ */
+export async function sendReply(response: ServerResponse, reply: AdminReply, withBody: boolean): Promise<void> {
+  const { body } = reply;
   response.writeHead(reply.status, {
     ...reply.headers,
-    'Content-Length': Buffer.byteLength(reply.body),
+    ...(typeof body === 'string' ? { 'Content-Length': Buffer.byteLength(body) } : {}),
     'Cache-Control': 'no-store',
     'X-Content-Type-Options': 'nosniff',
     'X-Frame-Options': 'DENY',
   });
   if (reply.afterwards !== undefined) response.once('close', reply.afterwards);
-  response.end(withBody ? reply.body : undefined);
+  if (withBody && typeof body !== 'string') await writePieces(response, body);
+  response.end(withBody && typeof body === 'string' ? body : undefined);
+}
+
+async function writePieces(response: ServerResponse, pieces: AsyncIterable<string>): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  for await (const piece of pieces) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
+    await nextTurn();
+  }
 }

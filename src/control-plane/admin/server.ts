@@ -101,7 +101,13 @@ export class AdminServer {
     const { reply, cors } = await this.#replyTo(message);
     // A body nobody read must not be taken for the next request, nor be waited for.
     const headers = message.complete ? reply.headers : { ...reply.headers, Connection: 'close' };
-    sendReply(response, { ...reply, headers: { ...headers, ...cors } }, message.method !== 'HEAD');
+    try {
+      await sendReply(response, { ...reply, headers: { ...headers, ...cors } }, message.method !== 'HEAD');
+    } catch (error) {
+      // The head is gone already: only a cut response tells the client that the body is not whole.
+      this.#options.log.error('admin reply broke off', { path: message.url, error });
+      response.destroy();
+    }
   }
 
   async #replyTo(message: IncomingMessage): Promise<{ reply: AdminReply; cors: Record<string, string> }> {

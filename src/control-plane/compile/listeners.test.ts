@@ -37,11 +37,27 @@ test('workers accept by themselves on Linux, through one acceptor elsewhere or w
   assert.equal(mode('darwin', { accept: 'kernel' }), 'kernel');
 });
 
+test('an inherited socket is a listener of its own, on which one thread accepts', () => {
+  const json = configOf([], { listen: ['fd/3', ':8080'], accept: 'kernel' });
+  assert.deepEqual(compileJson(json).compiled.listeners, [
+    { key: 'fd/3', host: '', port: 0, accept: 'shared', fd: 3, place: 'apps.http.servers.srv0.listen.0' },
+    { key: 'tcp/:8080', host: '', port: 8080, accept: 'kernel', fd: null, place: 'apps.http.servers.srv0.listen.1' },
+  ]);
+  assert.throws(() => listen('fd/3', 'fd/3'), /fd\/3 is listed twice/);
+});
+
+test('a listener knows the line of its site, and who imported it', () => {
+  const positions = new Map([['apps.http.servers.srv0', { ...at(4), importChain: ['Caddyfile:9 (import sites)'] }]]);
+  const { compiled } = compileJson(configOf([]), { positions });
+  assert.equal(compiled.listeners[0]?.place, "Caddyfile:4 import chain ['Caddyfile:9 (import sites)']");
+});
+
 test('networks without a listener are not supported yet', () => {
   for (const [address, word] of [
     ['unix//run/x.sock', 'unix/'],
     ['udp/:53', 'udp/'],
-    ['fd/3', 'fd/'],
+    ['fdgram/4', 'fdgram/'],
+    ['fd/x', 'fd/'],
     ['{env.ADDR}:80', 'placeholders in listener addresses'],
   ] as const) {
     assert.throws(() => listen(address), {

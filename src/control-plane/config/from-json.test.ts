@@ -12,7 +12,17 @@ test('an empty config gets every default', () => {
   assert.deepEqual(readConfig({}), {
     admin: { disabled: false, listen: 'localhost:2019', origins: [], enforce_origin: false },
     logging: { logs: {} },
-    apps: { http: { http_port: 80, https_port: 443, grace_period: 30_000, resolvers: [], servers: {} } },
+    apps: {
+      http: {
+        http_port: 80,
+        https_port: 443,
+        grace_period: 30_000,
+        resolvers: [],
+        name_refresh: null,
+        worker_hang_timeout: null,
+        servers: {},
+      },
+    },
   });
 });
 

@@ -44,7 +44,8 @@ export async function listenOnInherited(socket: InheritedSocket): Promise<Server
 
 /** A descriptor that is closed is not opened again: its number may belong to anything by then. */
 export function closedError({ fd, place }: InheritedSocket): ListenError {
-  const reason = 'the socket is closed, by a config without it or with the thread that accepted on it (start the process anew)';
+  const reason =
+    'the socket is closed, by a config without it or with the thread that accepted on it (start the process anew)';
   return listenError(`fd/${fd}`, reason, 'EBADF', place);
 }
 

@@ -53,17 +53,22 @@ export async function collectUpstreams(
   sample: Sample,
   breathe: () => Promise<void>,
 ): Promise<void> {
-  const all = plane.upstreams();
-  const byText = Map.groupBy(all, (status) => status.upstream);
+  const byText = new Map<string, UpstreamStatus[]>();
+  const bestEffort = new Map<string, boolean>();
+  for await (const status of plane.eachUpstream()) {
+    const places = byText.get(status.upstream);
+    // A pool may name one upstream twice; its series can be there only once.
+    if (places?.some(({ pool }) => pool === status.pool) !== true) collectPlace(status, sample);
+    if (places === undefined) byText.set(status.upstream, [status]);
+    else places.push(status);
+    bestEffort.set(status.pool, status.bestEffort);
+  }
+  for (const [pool, on] of bestEffort) sample.set('bestEffort', [pool], on ? 1 : 0);
   counters.keepOnly(new Set(byText.keys()));
   for (const [upstream, places] of byText) {
     sample.set('upstreamHealthy', [upstream], places.every(isHealthy) ? 1 : 0);
     collectFacts(plane, upstream, places, counters, sample);
     await breathe();
-  }
-  for (const status of uniquePlaces(all)) collectPlace(status, sample);
-  for (const [pool, members] of Map.groupBy(all, (status) => status.pool)) {
-    sample.set('bestEffort', [pool], members.some((member) => member.bestEffort) ? 1 : 0);
   }
 }
 
@@ -85,12 +90,11 @@ function collectFacts(
   sample: Sample,
 ): void {
   const { table } = plane;
-  const slots = plane.slotRows();
   const addresses = new Set(places.flatMap((place) => place.endpoints.map((endpoint) => endpoint.address)));
   let active = 0;
   let connections = 0;
   for (const address of addresses) {
-    const slot = slots.get(address);
+    const slot = plane.slotRow(address);
     if (slot === undefined) continue;
     active += table.sumFacts(slot, FACT_IN_FLIGHT);
     connections += table.sumFacts(slot, FACT_CONNECTIONS);
@@ -106,16 +110,6 @@ function collectFacts(
 
 function readTotals(table: StateTable, slot: number): Float64Array {
   return Float64Array.from({ length: SHAPES.facts.doubles }, (_, word) => table.sumFactTotals(slot, word));
-}
-
-/** A pool may name one upstream twice; its series can be there only once. */
-function uniquePlaces(all: readonly UpstreamStatus[]): Iterable<UpstreamStatus> {
-  const places = new Map<string, UpstreamStatus>();
-  for (const status of all) {
-    const key = `${status.pool} ${status.upstream}`;
-    if (!places.has(key)) places.set(key, status);
-  }
-  return places.values();
 }
 
 function collectPlace(status: UpstreamStatus, sample: Sample): void {

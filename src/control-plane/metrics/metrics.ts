@@ -6,9 +6,14 @@ import { collectProcess } from './collect-process.ts';
 import { collectServers } from './collect-servers.ts';
 import { collectUpstreams } from './collect-upstreams.ts';
 import { METRICS, type MetricKey } from './names.ts';
-import { Sample } from './sample.ts';
+import { Sample, type SeriesValue } from './sample.ts';
 import { slicedBy } from './slices.ts';
 import { UpstreamCounters } from './totals.ts';
+
+/** Lines made in one turn of the event loop: about 2 ms. */
+const SERIES_PER_PIECE = 1000;
+/** HELP and TYPE. */
+const HEADER_LINES = 2;
 
 /** The exposition of one balancer. Values are read at scrape time; nothing is counted here. */
 export class Metrics {
@@ -26,31 +31,46 @@ export class Metrics {
 
   /** The Prometheus text of now. Series of upstreams and servers that a reload removed are gone. */
   async text(): Promise<string> {
+    const pieces: string[] = [];
+    for await (const piece of this.pieces()) pieces.push(piece);
+    return pieces.join('');
+  }
+
+  /** The same in pieces, with pauses for other work. */
+  async *pieces(): AsyncGenerator<string> {
     const breathe = slicedBy(this.#clock);
     const sample = new Sample();
     collectProcess(this.#plane, this.#version, this.#clock, sample);
     collectServers(this.#plane, sample);
     await collectUpstreams(this.#plane, this.#counters, sample, breathe);
-    return expose(sample, breathe);
+    for (const key of Object.keys(METRICS) as MetricKey[]) {
+      yield* expose(key, sample.values(key), breathe);
+    }
   }
 }
 
-/** A registry of its own for every scrape: scrapes may overlap, and share nothing. */
-async function expose(sample: Sample, breathe: () => Promise<void>): Promise<string> {
-  const registry = new Registry();
-  const blocks: string[] = [];
-  for (const key of Object.keys(METRICS) as MetricKey[]) {
-    registerSource(registry, key, sample);
-    blocks.push(await registry.getSingleMetricAsString(METRICS[key].name));
+/** The lines of a metric, `SERIES_PER_PIECE` at a time; its HELP and TYPE stand before the first of them only. */
+async function* expose(
+  key: MetricKey,
+  values: readonly SeriesValue[],
+  breathe: () => Promise<void>,
+): AsyncGenerator<string> {
+  let from = 0;
+  do {
+    const text = await expositionOf(key, values.slice(from, from + SERIES_PER_PIECE));
+    yield `${from === 0 ? text : text.split('\n').slice(HEADER_LINES).join('\n')}\n`;
+    from += SERIES_PER_PIECE;
     await breathe();
-  }
-  return `${blocks.join('\n')}\n`;
+  } while (from < values.length);
 }
 
-function registerSource(registry: Registry, key: MetricKey, sample: Sample): void {
+/** A registry of its own for every piece: scrapes may overlap, and share nothing. */
+function expositionOf(key: MetricKey, series: readonly SeriesValue[]): Promise<string> {
   const { name, help, type } = METRICS[key];
-  const values = sample.values(key).map(({ name: metricName, labels, value }) => ({ metricName, labels, value }));
+  const values = series.map(({ name: metricName, labels, value }) => ({ metricName, labels, value }));
   const source = { name, help, type, aggregator: 'sum', get: () => ({ name, help, type, values }) };
+  const registry = new Registry();
   // The typings know only the package's own classes; the registry asks for nothing but `name` and `get`.
   registry.registerMetric(source as unknown as Gauge);
+  return registry.getSingleMetricAsString(name);
 }

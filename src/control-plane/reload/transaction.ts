@@ -1,4 +1,4 @@
-import type { PlanManifest, PoolRows, Section, SectionHash } from '../../shared/plan/types.ts';
+import type { PlanManifest, PoolRows, PoolSection, Section, SectionHash } from '../../shared/plan/types.ts';
 import type { ListenerSpec } from '../compile/compiled.ts';
 import type { ListenerChange, Listeners } from '../listeners/listeners.ts';
 import type { DataWorker } from '../workers/data-worker.ts';
@@ -9,9 +9,12 @@ export interface PreparedPlan {
   readonly manifest: PlanManifest;
   readonly sections: ReadonlyMap<SectionHash, Section>;
   readonly listeners: readonly ListenerSpec[];
-  /** Rows of a pool as they are now. Throws for a pool nobody prepared. */
-  rows(pool: SectionHash): PoolRows;
+  /** Rows of a pool and of its members `from` to before `to`, as they are now. Throws for a pool nobody prepared. */
+  rows(pool: SectionHash, from: number, to: number): PoolRows;
 }
+
+/** Cloning so many members takes about 5 ms of a worker's time. */
+const MEMBERS_PER_MESSAGE = 1000;
 
 export interface TransactionDeps {
   readonly listeners: Listeners;
@@ -56,9 +59,23 @@ export async function applyPlan(plan: PreparedPlan, deps: TransactionDeps): Prom
 /** Sends a worker every section it lacks, one at a time (a large clone stalls its loop), then the manifest. */
 export async function stageIn(worker: DataWorker, plan: PreparedPlan): Promise<void> {
   for (const [hash, section] of plan.sections) {
-    if (!worker.has(hash)) await worker.stageSection(section, section.kind === 'pool' ? plan.rows(hash) : null);
+    if (worker.has(hash)) continue;
+    if (section.kind === 'pool') await stagePool(worker, section, plan);
+    else await worker.stageSection(section, null);
   }
   await worker.stage(plan.manifest);
+}
+
+/** All but the last members go before the section itself. Rows are looked at when they are sent: names may move meanwhile. */
+async function stagePool(worker: DataWorker, section: PoolSection, plan: PreparedPlan): Promise<void> {
+  const { hash, members } = section;
+  let from = 0;
+  for (; members.length - from > MEMBERS_PER_MESSAGE; from += MEMBERS_PER_MESSAGE) {
+    const to = from + MEMBERS_PER_MESSAGE;
+    await worker.stageMembers(hash, members.slice(from, to), plan.rows(hash, from, to).members);
+  }
+  const last = from === 0 ? section : { ...section, members: members.slice(from) };
+  await worker.stageSection(last, plan.rows(hash, from, members.length));
 }
 
 async function stageInAll(workers: readonly DataWorker[], plan: PreparedPlan): Promise<void> {

@@ -76,8 +76,9 @@ export class Pool {
     return this.#mode;
   }
 
-  rows(): PoolRows {
-    return { pool: this.row, members: this.#members.map(memberRows) };
+  /** Of the members `from` to before `to`. */
+  rows(from: number, to: number): PoolRows {
+    return { pool: this.row, members: this.#members.slice(from, to).map(memberRows) };
   }
 
   /** Takes what is new about members and writes the words that change. Returns true when one did. */

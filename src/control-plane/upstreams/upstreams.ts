@@ -177,11 +177,11 @@ export class Upstreams {
     this.#forget(generation);
   }
 
-  /** The rows of a pool as they are now, for a worker that gets the section now. */
-  currentRows(hash: SectionHash): PoolRows {
+  /** Rows of a pool and of its members `from` to before `to` (default: all) as they are now, for a worker that gets them now. */
+  currentRows(hash: SectionHash, from: number = 0, to: number = Infinity): PoolRows {
     const pool = this.#pools.get(hash);
     if (pool === undefined) throw new Error(`no generation names pool ${hash}`);
-    return pool.rows();
+    return pool.rows(from, to);
   }
 
   /** Rows of a new worker's lane. They are in `table.chunks` then; the other workers must be sent them. */
@@ -195,6 +195,18 @@ export class Upstreams {
     return [...this.#activeMembers()].map((member) => memberStatus(member, this.#deps.table, adminOf));
   }
 
+  /** As `status`, with pauses for other work; ends early when another generation comes into force. */
+  async *eachStatus(): AsyncGenerator<UpstreamStatus> {
+    const slice = new Slice(this.#deps.clock);
+    const generation = this.#active;
+    const adminOf = (slot: Slot): EffectiveAdmin => this.#adminOf(slot);
+    for (const member of this.#activeMembers()) {
+      yield memberStatus(member, this.#deps.table, adminOf);
+      if (slice.used) await slice.next();
+      if (this.#active !== generation) return;
+    }
+  }
+
   /** Name → row of the servers of the generation in force. */
   serverRows(): ReadonlyMap<string, number> {
     return this.#active === null ? new Map() : this.#servers.of(this.#active);
@@ -204,6 +216,11 @@ export class Upstreams {
   slotRows(): ReadonlyMap<string, number> {
     const endpoints = [...this.#activeMembers()].flatMap((member) => member.endpoints);
     return new Map(endpoints.map(({ slot }) => [slot.address, slot.row]));
+  }
+
+  /** Row of an `ip:port`; undefined when no generation names it. */
+  slotRow(address: string): number | undefined {
+    return this.#registry.slots.find(address)?.row;
   }
 
   /**

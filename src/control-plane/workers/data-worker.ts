@@ -2,7 +2,7 @@ import type { Server, Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import type { ControlMessage, WorkerMessage } from '../../shared/messages.ts';
 import { transferable } from '../../shared/net/transfer.ts';
-import type { PlanManifest, PoolRows, Section, SectionHash } from '../../shared/plan/types.ts';
+import type { MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../../shared/plan/types.ts';
 import type { Thread } from './thread.ts';
 
 /** A worker that does not answer for this long, though its loop turns, fails the reload. */
@@ -68,6 +68,13 @@ export class DataWorker {
   async stageSection(section: Section, rows: PoolRows | null): Promise<void> {
     const answered = this.#ask(`section ${section.hash}`, 'section-staged');
     this.thread.post({ type: 'section', section, rows });
+    await answered;
+  }
+
+  /** The next members of a pool whose section is staged after them. */
+  async stageMembers(pool: SectionHash, members: readonly MemberPlan[], rows: readonly MemberRows[]): Promise<void> {
+    const answered = this.#ask(`members of pool ${pool}`, 'section-staged');
+    this.thread.post({ type: 'members', pool, members, rows });
     await answered;
   }
 

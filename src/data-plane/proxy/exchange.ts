@@ -5,108 +5,60 @@
  * It knows the client and the upstream only through the narrow seam of sides.ts. An upstream is tried
  * until the first byte of a final response head; from then on a failure can only cut the client off.
  */
-import { randomUUID } from 'node:crypto';
-import type { IpAddress } from '../../shared/net/ip.ts';
 import type { AccessOutput, EndpointPlan } from '../../shared/plan/types.ts';
-import type { Random } from '../../shared/random.ts';
 import {
   FACT_BROKEN,
   FACT_BYTES_RECEIVED,
   FACT_BYTES_SENT,
-  FACT_DIAL_FAILURES,
-  FACT_IN_FLIGHT,
   FACT_INVALID_RESPONSES,
   FACT_REQUESTS,
-  FACT_RETRIES,
   FACT_TIMEOUTS,
   SERVER_NO_UPSTREAM,
 } from '../../shared/state-table/layout.ts';
-import { isTrustedPeer, deriveClient } from '../client-ip/derive.ts';
-import { forwardedProto, isSecureScheme } from '../client-ip/forwarded.ts';
-import {
-  BODY_LENGTH,
-  BODY_NONE,
-  FIELD_COOKIE,
-  FIELD_UPGRADE,
-  FIELD_X_FORWARDED_PROTO,
-  type Head,
-} from '../http1/head.ts';
+import { isTrustedPeer } from '../client-ip/derive.ts';
+import { BODY_LENGTH, BODY_NONE, FIELD_UPGRADE, type Head } from '../http1/head.ts';
 import { keepAliveHint } from '../http1/upstream-connection.ts';
 import type { Pool } from '../pool/pool.ts';
 import { createRouteState, EMPTY_RESPONSE, type CompiledProxy, type RespondDecision } from '../route/decision.ts';
 import type { CompiledHeaderOps } from '../route/header-ops.ts';
-import type { RequestView } from '../route/request-view.ts';
 import { finishOwnFields, type LeftForResponse } from '../route/response-ops.ts';
-import { hostOfAuthority } from '../route/target.ts';
-import type { Affinity, PickRequest, StickyAction } from '../select/policy.ts';
 import type { Generation, HttpServer } from '../server.ts';
 import type { World } from '../world.ts';
 import { countResponse, exchangeBegan, exchangeLeft, type ExchangeOutcome } from './counting.ts';
 import { errorText, reasonOf } from './error-response.ts';
 import { linesOf } from './hop-fields.ts';
 import { proxyValue } from './proxy-values.ts';
+import { RequestFacts, type ConnectionFacts } from './request-facts.ts';
 import { requestLines, wantedUpgrade } from './request-lines.ts';
 import { responseLines } from './response-lines.ts';
-import { isIdempotent, isSafe, mayRetry, mayWait, timeLeft, type TryState } from './retry.ts';
-import type { ClientSide, UpstreamFailure, UpstreamSide, UpstreamUser } from './sides.ts';
+import { isIdempotent, isSafe } from './retry.ts';
+import type { ClientSide, UpstreamFailure, UpstreamSide } from './sides.ts';
+import { Tries, type TryUser } from './tries.ts';
 import { switchFault, Tunnel } from './tunnel.ts';
-
-/** What the exchange needs to know of the client's connection besides its side. */
-export interface ClientFacts extends ClientSide {
-  readonly peer: IpAddress | null;
-  readonly peerPort: number;
-  readonly localAddress: string;
-  readonly localPort: number;
-}
 
 /** Body bytes kept while no upstream is connected; then the client is paused. */
 const MAX_WAITING_BYTES = 65_536;
-const NONE_TRIED: readonly number[] = Object.freeze([]);
 const NO_OPS: readonly CompiledHeaderOps[] = Object.freeze([]);
 const NOTHING_LEFT: LeftForResponse = Object.freeze({ responseFields: [], responseOps: [] });
 /** Status of the log for a client that went away; never sent. */
 const STATUS_CLIENT_GONE = 499;
 
-export class Exchange implements RequestView, PickRequest, UpstreamUser {
-  readonly head: Head;
-  method: string;
-  target: string;
-  readonly hostport: string;
-  readonly host: string;
-  readonly scheme: 'http' | 'https' = 'http';
-  readonly peer: IpAddress | null;
-  readonly client: IpAddress | null;
-  readonly trusted: boolean;
-  readonly random: Random;
-  readonly wallMs: number;
-
-  tried: readonly number[] = NONE_TRIED;
-  affinity: Affinity = '';
-  stickyPosition = -1;
-  stickyAction: StickyAction = 'keep';
-
+export class Exchange extends RequestFacts implements TryUser {
+  over = false;
   readonly #world: World;
-  readonly #clientSide: ClientFacts;
+  readonly #clientSide: ClientSide;
   readonly #server: HttpServer;
   readonly #generation: Generation;
   readonly #startedAt: number;
-  #vars: Map<string, string> | null = null;
-  #uuid = '';
   #starting = false;
-  #over = false;
 
   #proxy: CompiledProxy<Pool> | null = null;
+  /** The tries of a request that is proxied; null for one we answer ourselves. */
+  #tries: Tries | null = null;
   #requestOps: readonly CompiledHeaderOps[] = NO_OPS;
   /** What `header` handlers left for the response; null = nothing. */
   #left: LeftForResponse | null = null;
-  #position = -1;
-  #endpointIndex = -1;
-  #endpoint: EndpointPlan | null = null;
   #upstream: UpstreamSide | null = null;
-  #attempts = 0;
-  /** Slot of the try that failed and is not made up for yet, −1 = none. */
-  #failedSlot = -1;
-  #lastStatus = 0;
   #rerouted = false;
 
   #requestComplete: boolean;
@@ -120,70 +72,36 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
   #sentBytes = 0;
   #idleMs = 0;
 
-  constructor(world: World, client: ClientFacts, server: HttpServer, generation: Generation, head: Head) {
+  constructor(
+    world: World,
+    client: ClientSide & ConnectionFacts,
+    server: HttpServer,
+    generation: Generation,
+    head: Head,
+  ) {
+    super(world, client, server, head);
     this.#world = world;
     this.#clientSide = client;
     this.#server = server;
     this.#generation = generation;
     this.#startedAt = world.clock.now();
-    this.wallMs = world.clock.wall();
-    this.random = world.random;
-    this.head = head;
-    this.method = head.method;
-    this.target = head.originForm;
-    this.hostport = head.authority;
-    this.host = hostOfAuthority(head.authority);
-    this.peer = client.peer;
-    this.trusted = isTrustedPeer(this.peer, server.trusted);
-    this.client = this.trusted ? deriveClient(this.peer, server.trusted, server.clientIpList(head)) : this.peer;
     this.#requestComplete = head.body === BODY_NONE || (head.body === BODY_LENGTH && head.contentLength === 0);
     exchangeBegan(world, server, generation);
   }
 
-  // --- facts for matchers, placeholders and policies ----------------------------------------------
-
-  get peerPort(): number {
-    return this.#clientSide.peerPort;
-  }
-
-  get localAddress(): string {
-    return this.#clientSide.localAddress;
-  }
-
-  get localPort(): number {
-    return this.#clientSide.localPort;
-  }
-
-  get cookies(): string {
-    return this.head.joined(FIELD_COOKIE, '; ');
-  }
-
-  /** The client's side is TLS: our own, or said to be by a trusted proxy. */
-  get secure(): boolean {
-    const prior = this.#believesPeer() ? this.head.joined(FIELD_X_FORWARDED_PROTO, ', ') : '';
-    return isSecureScheme(forwardedProto(this.#believesPeer(), prior, this.scheme === 'https'));
-  }
-
-  get vars(): Map<string, string> {
-    this.#vars ??= new Map();
-    return this.#vars;
-  }
-
-  uuid(): string {
-    if (this.#uuid === '') this.#uuid = randomUUID();
-    return this.#uuid;
-  }
-
   proxyValue(name: string): string | undefined {
-    const upstream = this.#proxy !== null && this.#position >= 0 ? this.#proxy.pool.upstream(this.#position) : '';
     return proxyValue(name, {
-      upstream,
-      endpoint: this.#endpoint,
+      upstream: this.#tries?.upstream ?? '',
+      endpoint: this.#tries?.endpoint ?? null,
       affinity: this.affinity,
-      attempts: this.#attempts,
+      attempts: this.#tries?.attempts ?? 0,
       status: this.#status,
       durationMs: this.#world.clock.now() - this.#startedAt,
     });
+  }
+
+  protected believesPeer(): boolean {
+    return this.trusted || isTrustedPeer(this.peer, this.#proxy?.trusted ?? null);
   }
 
   // --- start --------------------------------------------------------------------------------------
@@ -195,8 +113,9 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
     if (state.responseOps.length > 0 || state.responseFields.length > 0) this.#left = state;
     if (decision.kind === 'proxy') {
       this.#proxy = decision;
+      this.#tries = new Tries(this.#world, decision.pool, this, this, this.#startedAt);
       this.#starting = true;
-      this.#attempt();
+      this.#tries.next();
       this.#starting = false;
     } else if (decision.kind === 'respond') {
       this.#answer(decision);
@@ -235,96 +154,18 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
     this.#clientSide.sendEnd('');
   }
 
-  // --- tries --------------------------------------------------------------------------------------
-
-  #attempt(): void {
-    const { pool } = this.#proxy!;
-    const position = pool.policy.pick(pool, this);
-    if (position < 0) {
-      this.#nobodyLeft();
-      return;
-    }
-    if (this.#failedSlot >= 0) this.#world.facts.count(this.#failedSlot, FACT_RETRIES, 1);
-    this.#failedSlot = -1;
-    this.#attempts += 1;
-    this.#position = position;
-    this.#endpointIndex = -1;
-    this.#dialNext();
-  }
-
-  /** Dials the next endpoint of the picked member, all of them within the same try. */
-  #dialNext(): void {
-    const { pool } = this.#proxy!;
-    const index = pool.nextEndpoint(this.#position, this.#endpointIndex + 1);
-    if (index < 0) {
-      this.#tryFailed(502);
-      return;
-    }
-    this.#endpointIndex = index;
-    this.#connect(pool.endpoint(this.#position, index), false);
-  }
-
-  #connect(endpoint: EndpointPlan, fresh: boolean): void {
-    const { pool } = this.#proxy!;
-    const { dialTimeoutMs } = pool.section.transport;
-    const left = timeLeft(pool.section.retry, dialTimeoutMs, this.#tryState());
-    this.#endpoint = endpoint;
-    this.#world.facts.add(endpoint.slot, FACT_IN_FLIGHT, 1);
-    this.#world.endpoints.connect(
-      endpoint,
-      pool.responseLimits,
-      Math.max(1, Math.min(dialTimeoutMs, left)),
-      fresh,
-      this,
-    );
-  }
-
-  #tryState(): TryState {
-    return { startedAt: this.#startedAt, now: this.#world.clock.now(), attempts: this.#attempts };
-  }
-
-  /** The endpoint is done with this exchange, well or badly. */
-  #leaveEndpoint(): void {
-    if (this.#endpoint === null) return;
-    this.#world.facts.add(this.#endpoint.slot, FACT_IN_FLIGHT, -1);
-    this.#endpoint = null;
-    this.#upstream = null;
-  }
-
-  /** This member failed before a response: another one, or the end. */
-  #tryFailed(status: number): void {
-    const { pool } = this.#proxy!;
-    this.#lastStatus = status;
-    this.tried = [...this.tried, this.#position];
-    if (mayRetry(pool.section.retry, pool.section.transport.dialTimeoutMs, this.#tryState())) this.#attempt();
-    else this.#answerError(status);
-  }
-
-  /** No member is eligible, or every eligible one was tried. */
-  #nobodyLeft(): void {
-    const { retry, transport } = this.#proxy!.pool.section;
-    if (mayWait(retry, transport.dialTimeoutMs, this.#tryState())) {
-      if (this.#attempts === 0 && retry.tryDurationMs === null) this.#attempts += 1;
-      this.#world.clock.after(retry.tryIntervalMs, () => this.#tryAgain());
-      return;
-    }
-    if (this.#lastStatus === 0) this.#world.servers.count(this.#server.row, SERVER_NO_UPSTREAM, 1);
-    this.#answerError(this.#lastStatus === 0 ? 503 : this.#lastStatus);
-  }
-
-  #tryAgain(): void {
-    if (this.#over) return;
-    this.tried = NONE_TRIED;
-    this.#attempt();
+  onTriesEnded(status: number): void {
+    if (status === 503) this.#world.servers.count(this.#server.row, SERVER_NO_UPSTREAM, 1);
+    this.#answerError(status);
   }
 
   // --- request ------------------------------------------------------------------------------------
 
   onRequestBody(buffer: Buffer, start: number, end: number): void {
-    if (this.#over || start === end) return;
+    if (this.over || start === end) return;
     if (this.#upstream !== null) {
       this.#bodySent = true;
-      this.#world.facts.count(this.#endpoint!.slot, FACT_BYTES_SENT, end - start);
+      this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_BYTES_SENT, end - start);
       if (!this.#upstream.sendBody(buffer, start, end, true)) this.#clientSide.pause();
       return;
     }
@@ -334,7 +175,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
   }
 
   onRequestEnd(trailers: string): void {
-    if (this.#over) return;
+    if (this.over) return;
     this.#requestComplete = true;
     this.#requestTrailers = trailers;
     if (this.#upstream !== null) this.#finishRequest(this.#upstream);
@@ -347,10 +188,10 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
 
   /** The request body is broken (400), does not come (408) or is not taken by the upstream (504). */
   onRequestFailed(status: number): void {
-    if (this.#over) return;
+    if (this.over) return;
     const upstream = this.#upstream;
-    if (status === 504 && upstream !== null) this.#world.facts.count(this.#endpoint!.slot, FACT_TIMEOUTS, 1);
-    this.#leaveEndpoint();
+    if (status === 504 && upstream !== null) this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_TIMEOUTS, 1);
+    this.#leaveUpstream();
     upstream?.reset();
     if (!this.#responded) {
       this.#answerError(status);
@@ -365,9 +206,9 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
   }
 
   onClientGone(): void {
-    if (this.#over) return;
+    if (this.over) return;
     const upstream = this.#upstream;
-    this.#leaveEndpoint();
+    this.#leaveUpstream();
     upstream?.reset();
     this.#finish('aborted', STATUS_CLIENT_GONE);
   }
@@ -380,15 +221,15 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
   // --- upstream -----------------------------------------------------------------------------------
 
   onConnected(upstream: UpstreamSide): void {
-    if (this.#over) {
+    if (this.over) {
       upstream.release(0, 0);
       return;
     }
     const proxy = this.#proxy!;
     this.#upstream = upstream;
-    this.#world.facts.count(this.#endpoint!.slot, FACT_REQUESTS, 1);
+    this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_REQUESTS, 1);
     const ops = proxy.headersUp === null ? this.#requestOps : [...this.#requestOps, proxy.headersUp];
-    const lines = requestLines(this, this.#believesPeer(), proxy.pool.identity(this.#position), ops);
+    const lines = requestLines(this, this.believesPeer(), proxy.pool.identity(this.#tries!.position), ops);
     const chunked = this.head.body !== BODY_NONE && this.head.body !== BODY_LENGTH;
     upstream.sendHead(`${this.method} ${this.target} HTTP/1.1`, lines, this.method, chunked);
     this.#sendWaiting(upstream);
@@ -399,7 +240,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
   #sendWaiting(upstream: UpstreamSide): void {
     if (this.#waitingBytes === 0) return;
     const chunks = this.#waiting;
-    this.#world.facts.count(this.#endpoint!.slot, FACT_BYTES_SENT, this.#waitingBytes);
+    this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_BYTES_SENT, this.#waitingBytes);
     this.#waiting = [];
     this.#waitingBytes = 0;
     this.#bodySent = true;
@@ -410,13 +251,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
   }
 
   onDialFailed(): void {
-    if (this.#over) return;
-    const { slot } = this.#endpoint!;
-    this.#world.facts.count(slot, FACT_DIAL_FAILURES, 1);
-    this.#world.dialFailed(slot);
-    this.#failedSlot = slot;
-    this.#leaveEndpoint();
-    this.#dialNext();
+    if (!this.over) this.#tries!.dialFailed();
   }
 
   onResponseHead(head: Head): void {
@@ -436,7 +271,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
 
   #responseLines(head: Head): string {
     const { pool, headersDown } = this.#proxy!;
-    return responseLines(this, head, headersDown, this.#left, pool.policy.answered(pool, this, this.#position));
+    return responseLines(this, head, headersDown, this.#left, pool.policy.answered(pool, this, this.#tries!.position));
   }
 
   /** How long the connection may idle: below what the upstream announces, or the next request races its close. */
@@ -453,18 +288,18 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
 
   onResponseEnd(trailers: string, reusable: boolean): void {
     const upstream = this.#upstream!;
-    const { slot } = this.#endpoint!;
+    const { slot } = this.#tries!.endpoint!;
     this.#world.facts.count(slot, FACT_BYTES_RECEIVED, this.#sentBytes);
     countResponse(this.#world, slot, this.#status, this.affinity);
     const keep = reusable && this.#requestComplete;
-    this.#leaveEndpoint();
+    this.#leaveUpstream();
     upstream.release(keep ? this.#idleMs : 0, this.#proxy!.pool.section.transport.maxIdlePerEndpoint);
     this.#finish('answered', this.#status);
     this.#clientSide.sendEnd(trailers);
   }
 
   onResponseTurn(): void {
-    if (!this.#over) this.#clientSide.flush();
+    if (!this.over) this.#clientSide.flush();
   }
 
   onUpstreamDrain(): void {
@@ -472,10 +307,10 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
   }
 
   onUpstreamFailed(failure: UpstreamFailure, detail: string): void {
-    if (this.#over) return;
-    const endpoint = this.#endpoint!;
+    if (this.over) return;
+    const endpoint = this.#tries!.endpoint!;
     const reused = this.#upstream?.reused ?? false;
-    this.#leaveEndpoint();
+    this.#leaveUpstream();
     if (this.#responded) {
       this.#world.facts.count(endpoint.slot, FACT_BROKEN, 1);
       this.#clientSide.reset();
@@ -493,8 +328,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       this.#answerError(502);
       return;
     }
-    this.#world.facts.count(endpoint.slot, FACT_RETRIES, 1);
-    this.#connect(endpoint, true);
+    this.#tries!.replay(endpoint);
   }
 
   #hasNoBody(): boolean {
@@ -508,7 +342,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       this.#answerError(504);
     } else if (failure === 'invalid') {
       facts.count(slot, FACT_INVALID_RESPONSES, 1);
-      this.#world.upstreamInvalid(slot, this.#proxy!.pool.upstream(this.#position), detail);
+      this.#world.upstreamInvalid(slot, this.#tries!.upstream, detail);
       this.#answerError(502);
     } else {
       facts.count(slot, FACT_BROKEN, 1);
@@ -523,8 +357,7 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       return;
     }
     this.#rerouted = true;
-    this.#failedSlot = slot;
-    this.#tryFailed(502);
+    this.#tries!.reroute(slot);
   }
 
   // --- tunnel -------------------------------------------------------------------------------------
@@ -534,13 +367,13 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
     const agreed = head.joined(FIELD_UPGRADE, ', ').toLowerCase();
     const upstream = this.#upstream!;
     if (wanted === '' || agreed !== wanted || !this.#requestComplete) {
-      const { slot } = this.#endpoint!;
-      this.#leaveEndpoint();
+      const { slot } = this.#tries!.endpoint!;
+      this.#leaveUpstream();
       upstream.reset();
       this.#upstreamBroke('invalid', slot, switchFault(agreed, wanted));
       return;
     }
-    const { slot } = this.#endpoint!;
+    const { slot } = this.#tries!.endpoint!;
     const lines = `${this.#responseLines(head)}Connection: Upgrade\r\nUpgrade: ${head.known(FIELD_UPGRADE)}\r\n`;
     this.#responded = true;
     countResponse(this.#world, slot, 101, this.affinity);
@@ -556,19 +389,20 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
     this.#world.facts.count(slot, FACT_BYTES_RECEIVED, tunnel.fromUpstream.bytes);
     this.#sentBytes = tunnel.fromUpstream.bytes;
     this.#world.tunnelEnded();
-    this.#leaveEndpoint();
+    this.#leaveUpstream();
     this.#finish('tunnel', 101);
   }
 
   // --- end ----------------------------------------------------------------------------------------
 
-  #believesPeer(): boolean {
-    return this.trusted || isTrustedPeer(this.peer, this.#proxy?.trusted ?? null);
+  #leaveUpstream(): void {
+    this.#tries?.leave();
+    this.#upstream = null;
   }
 
   #finish(outcome: ExchangeOutcome, status: number): void {
-    if (this.#over) return;
-    this.#over = true;
+    if (this.over) return;
+    this.over = true;
     const durationMs = this.#world.clock.now() - this.#startedAt;
     exchangeLeft(this.#world, this.#server, this.#generation, outcome, status, durationMs, this.#sentBytes);
     for (const output of this.#server.accessOutputs(this.host)) this.#log(output, status, durationMs);
@@ -587,8 +421,8 @@ export class Exchange implements RequestView, PickRequest, UpstreamUser {
       status,
       bytes: this.#sentBytes,
       durationMs,
-      upstream: this.#proxy !== null && this.#position >= 0 ? this.#proxy.pool.upstream(this.#position) : '',
-      attempts: this.#attempts,
+      upstream: this.#tries?.upstream ?? '',
+      attempts: this.#tries?.attempts ?? 0,
       affinity: this.affinity,
     });
   }

@@ -6,7 +6,7 @@ export function metricsRoute({ metrics }: AdminContext): Route {
   return {
     path: '/metrics',
     methods: {
-      GET: async () => ({ status: 200, headers: { 'Content-Type': metrics.contentType }, body: await metrics.text() }),
+      GET: () => ({ status: 200, headers: { 'Content-Type': metrics.contentType }, body: metrics.pieces() }),
     },
   };
 }

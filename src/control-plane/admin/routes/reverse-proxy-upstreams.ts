@@ -1,7 +1,7 @@
 import { isHealthy } from '../../metrics/collect-upstreams.ts';
-import type { UpstreamStatus } from '../../types.ts';
+import type { ControlPlane, UpstreamStatus } from '../../types.ts';
 import type { AdminContext } from '../context.ts';
-import { jsonReply, type Route } from '../exchange.ts';
+import { jsonListReply, type AdminReply, type Route } from '../exchange.ts';
 
 /**
  * `GET /reverse_proxy/upstreams`: Caddy's list, one entry per configured text with `address`,
@@ -10,13 +10,22 @@ import { jsonReply, type Route } from '../exchange.ts';
 export function reverseProxyUpstreamsRoute({ plane }: AdminContext): Route {
   return {
     path: '/reverse_proxy/upstreams',
-    methods: {
-      GET: () => {
-        const byText = Map.groupBy(plane.upstreams(), (status) => status.upstream);
-        return jsonReply([...byText].map(([upstream, places]) => summarise(upstream, places)));
-      },
-    },
+    methods: { GET: () => listUpstreams(plane) },
   };
+}
+
+async function listUpstreams(plane: ControlPlane): Promise<AdminReply> {
+  const byText = new Map<string, UpstreamStatus[]>();
+  for await (const status of plane.eachUpstream()) {
+    const places = byText.get(status.upstream);
+    if (places === undefined) byText.set(status.upstream, [status]);
+    else places.push(status);
+  }
+  return jsonListReply(summaries(byText));
+}
+
+function* summaries(byText: ReadonlyMap<string, readonly UpstreamStatus[]>): Generator<Record<string, unknown>> {
+  for (const [upstream, places] of byText) yield summarise(upstream, places);
 }
 
 function summarise(upstream: string, places: readonly UpstreamStatus[]): Record<string, unknown> {

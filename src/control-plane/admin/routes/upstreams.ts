@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { parseDuration } from '../../config/schema/duration.ts';
-import type { CheckStatus, EndpointStatus, UpstreamPatch, UpstreamStatus } from '../../types.ts';
+import type { CheckStatus, ControlPlane, EndpointStatus, UpstreamPatch, UpstreamStatus } from '../../types.ts';
 import { parseJson, requireJson } from '../body.ts';
 import { decodePart } from '../config-tree.ts';
 import type { AdminContext } from '../context.ts';
-import { AdminError, jsonReply, type AdminReply, type AdminRequest, type Route } from '../exchange.ts';
+import { AdminError, jsonListReply, jsonReply, type AdminReply, type AdminRequest, type Route } from '../exchange.ts';
 
 /**
  * `GET /upstreams`: every upstream of every pool, with every verdict and its reason.
@@ -15,19 +15,28 @@ export function upstreamsRoute(context: AdminContext): Route {
     path: '/upstreams',
     subtree: true,
     methods: {
-      GET: (request) => jsonReply(listUpstreams(context, request)),
+      GET: (request) => listUpstreams(context, request),
       PATCH: (request) => patchUpstream(context, request),
     },
   };
 }
 
-function listUpstreams({ plane }: AdminContext, request: AdminRequest): unknown {
+async function listUpstreams({ plane }: AdminContext, request: AdminRequest): Promise<AdminReply> {
   const address = decodePart(request.rest.slice(1));
-  const all = plane.upstreams();
-  if (address === '') return all.map(showUpstream);
-  const found = all.filter((status) => isNamed(status, address));
+  if (address === '') return jsonListReply(shownUpstreams(plane));
+  const found = await namedUpstreams(plane, address);
   if (found.length === 0) throw unknownAddress(address);
-  return found.map(showUpstream);
+  return jsonReply(found);
+}
+
+async function* shownUpstreams(plane: ControlPlane): AsyncGenerator<Record<string, unknown>> {
+  for await (const status of plane.eachUpstream()) yield showUpstream(status);
+}
+
+async function namedUpstreams(plane: ControlPlane, address: string): Promise<Record<string, unknown>[]> {
+  const found: Record<string, unknown>[] = [];
+  for await (const status of plane.eachUpstream()) if (isNamed(status, address)) found.push(showUpstream(status));
+  return found;
 }
 
 const PATCH_BODY = z.strictObject({
@@ -43,12 +52,7 @@ async function patchUpstream({ plane, log }: AdminContext, request: AdminRequest
   const patch = readPatch(parseJson(await request.body()));
   if (!plane.patchUpstream(address, patch)) throw unknownAddress(address);
   log.info('upstream changed through the admin API', { address, ...patch });
-  return jsonReply(
-    plane
-      .upstreams()
-      .filter((status) => isNamed(status, address))
-      .map(showUpstream),
-  );
+  return jsonReply(await namedUpstreams(plane, address));
 }
 
 function readPatch(json: unknown): UpstreamPatch {

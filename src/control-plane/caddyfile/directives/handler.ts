@@ -18,6 +18,11 @@ export function takeMatcher(
   return match === undefined ? { match: null, rest: statement } : { match, rest: { ...statement, args } };
 }
 
+/** As `takeMatcher`, for directives whose one argument may itself begin like a matcher (`rewrite /a`, `root /srv`). */
+export function takeMatcherBeforeLast(statement: Statement, context: SiteContext): ReturnType<typeof takeMatcher> {
+  return statement.args.length === 1 ? { match: null, rest: statement } : takeMatcher(statement, context);
+}
+
 /** Undefined when the token is no matcher. */
 function matcherOf(token: Token, context: SiteContext): RouteMatch | undefined {
   if (token.text === '*') return null;

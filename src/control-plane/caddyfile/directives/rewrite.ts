@@ -1,13 +1,18 @@
-import type { Directive } from '../context.ts';
+import type { Directive, SiteContext, SiteValue } from '../context.ts';
 import { failure } from '../syntax/failure.ts';
 import { integer, one, some } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
-import { handlerDirective } from './handler.ts';
+import { handlerDirective, makeRoute, takeMatcherBeforeLast } from './handler.ts';
 
-/** `rewrite [<matcher>] <to>`. */
-export const rewrite: Directive = handlerDirective('rewrite', (statement) => [
-  { handler: 'rewrite', uri: one(statement).text },
-]);
+/** `rewrite [<matcher>] <to>`: a single argument is the target, even when it begins like a matcher. */
+export const rewrite: Directive = {
+  name: 'rewrite',
+  parse(statement: Statement, context: SiteContext): SiteValue[] {
+    const { match, rest } = takeMatcherBeforeLast(statement, context);
+    const handlers = [{ handler: 'rewrite', uri: one(rest).text }];
+    return [{ kind: 'route', directive: 'rewrite', route: makeRoute(statement, match, handlers, context) }];
+  },
+};
 
 /** `method [<matcher>] <method>`. */
 export const method: Directive = handlerDirective('method', (statement) => [

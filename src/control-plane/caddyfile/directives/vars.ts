@@ -3,7 +3,7 @@ import { type JsonObject, setOwn } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
 import { blockOf, flag, some, wrongCount } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
-import { handlerDirective, makeRoute, takeMatcher } from './handler.ts';
+import { handlerDirective, makeRoute, takeMatcherBeforeLast } from './handler.ts';
 
 /** A bare `true` or `false` and numbers keep their type. */
 function typed(text: string): string | number | boolean {
@@ -41,8 +41,7 @@ export const skipLogOld: Directive = skipLog('skip_log');
 export const root: Directive = {
   name: 'root',
   parse(statement: Statement, context: SiteContext): SiteValue[] {
-    const alone = statement.args.length === 1;
-    const { match, rest } = alone ? { match: null, rest: statement } : takeMatcher(statement, context);
+    const { match, rest } = takeMatcherBeforeLast(statement, context);
     const [path] = some(rest, 1, 1);
     const handlers = [{ handler: 'vars', root: path?.text ?? '' }];
     return [{ kind: 'route', directive: 'root', route: makeRoute(statement, match, handlers, context) }];

@@ -1,0 +1,101 @@
+/** What a request is: facts for matchers, placeholders and policies, worked out once or on first use. */
+import { randomUUID } from 'node:crypto';
+import type { IpAddress } from '../../shared/net/ip.ts';
+import type { Random } from '../../shared/random.ts';
+import { deriveClient, isTrustedPeer } from '../client-ip/derive.ts';
+import { forwardedProto, isSecureScheme } from '../client-ip/forwarded.ts';
+import { FIELD_COOKIE, FIELD_X_FORWARDED_PROTO, type Head } from '../http1/head.ts';
+import type { RequestView } from '../route/request-view.ts';
+import { hostOfAuthority } from '../route/target.ts';
+import type { Affinity, PickRequest, StickyAction } from '../select/policy.ts';
+import type { HttpServer } from '../server.ts';
+import type { World } from '../world.ts';
+
+/** What is known of the client's connection. */
+export interface ConnectionFacts {
+  readonly peer: IpAddress | null;
+  readonly peerPort: number;
+  readonly localAddress: string;
+  readonly localPort: number;
+}
+
+const NONE_TRIED: readonly number[] = Object.freeze([]);
+
+export abstract class RequestFacts implements RequestView, PickRequest {
+  readonly head: Head;
+  method: string;
+  target: string;
+  readonly hostport: string;
+  readonly host: string;
+  readonly scheme: 'http' | 'https' = 'http';
+  readonly peer: IpAddress | null;
+  readonly client: IpAddress | null;
+  readonly trusted: boolean;
+  readonly random: Random;
+  readonly wallMs: number;
+
+  tried: readonly number[] = NONE_TRIED;
+  affinity: Affinity = '';
+  stickyPosition = -1;
+  stickyAction: StickyAction = 'keep';
+
+  readonly #connection: ConnectionFacts;
+  #vars: Map<string, string> | null = null;
+  #uuid = '';
+
+  constructor(world: World, connection: ConnectionFacts, server: HttpServer, head: Head) {
+    this.#connection = connection;
+    this.wallMs = world.clock.wall();
+    this.random = world.random;
+    this.head = head;
+    this.method = head.method;
+    this.target = head.originForm;
+    this.hostport = head.authority;
+    this.host = hostOfAuthority(head.authority);
+    this.peer = connection.peer;
+    this.trusted = isTrustedPeer(this.peer, server.trusted);
+    this.client = this.trusted ? deriveClient(this.peer, server.trusted, server.clientIpList(head)) : this.peer;
+  }
+
+  get peerPort(): number {
+    return this.#connection.peerPort;
+  }
+
+  get localAddress(): string {
+    return this.#connection.localAddress;
+  }
+
+  get localPort(): number {
+    return this.#connection.localPort;
+  }
+
+  get cookies(): string {
+    return this.head.joined(FIELD_COOKIE, '; ');
+  }
+
+  /** The client's side is TLS: our own, or said to be by a proxy that is believed. */
+  get secure(): boolean {
+    const believed = this.believesPeer();
+    const prior = believed ? this.head.joined(FIELD_X_FORWARDED_PROTO, ', ') : '';
+    return isSecureScheme(forwardedProto(believed, prior, this.scheme === 'https'));
+  }
+
+  get vars(): Map<string, string> {
+    this.#vars ??= new Map();
+    return this.#vars;
+  }
+
+  uuid(): string {
+    if (this.#uuid === '') this.#uuid = randomUUID();
+    return this.#uuid;
+  }
+
+  forgetTried(): void {
+    this.tried = NONE_TRIED;
+  }
+
+  abstract proxyValue(name: string): string | undefined;
+
+  /** What the peer says in X-Forwarded-* counts: for the whole server, or for the handler that proxies. */
+  protected abstract believesPeer(): boolean;
+}
