@@ -1,9 +1,10 @@
 import type { Balancer, BalancerOptions, BoundAddress, ReloadOptions } from './balancer.ts';
-import { adaptConfig } from './control-plane/admin/adapt-config.ts';
 import { AdminEndpoint } from './control-plane/admin/endpoint.ts';
 import { createAdminRoutes } from './control-plane/admin/routes/index.ts';
 import type { AdminSpec, CompiledConfig, ConfigWarning } from './control-plane/compile/compiled.ts';
 import { createControlPlane } from './control-plane/control-plane.ts';
+import { definedVariables } from './control-plane/helper/environment.ts';
+import { adaptLargeOrSmall } from './control-plane/helper/read-config.ts';
 import { AccessWriter } from './control-plane/logging/access-writer.ts';
 import { Metrics } from './control-plane/metrics/metrics.ts';
 import type {
@@ -65,7 +66,7 @@ class EmbeddedBalancer implements Balancer {
       plane: this.#plane,
       log: this.#log,
       metrics: this.#metrics,
-      adapt: (text, adapter, filename) => adaptConfig({ text, adapter, filename }, env),
+      adapt: (text, adapter, filename) => adaptLargeOrSmall({ text, adapter, filename }, definedVariables(env)),
       load: (request) => this.#load(request),
       stop: () => void this.drain().catch((error: unknown) => this.#log.error('stop failed', { error })),
     });

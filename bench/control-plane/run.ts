@@ -4,10 +4,10 @@
  * only the second one is ours).
  */
 import { Worker, BroadcastChannel } from 'node:worker_threads';
-import { adaptConfig } from '../../src/control-plane/admin/adapt-config.ts';
 import { AdminEndpoint } from '../../src/control-plane/admin/endpoint.ts';
 import { createAdminRoutes } from '../../src/control-plane/admin/routes/index.ts';
 import { createControlPlane } from '../../src/control-plane/control-plane.ts';
+import { adaptLargeOrSmall } from '../../src/control-plane/helper/read-config.ts';
 import { Metrics } from '../../src/control-plane/metrics/metrics.ts';
 import type { ControlPlane } from '../../src/control-plane/types.ts';
 import { systemClock } from '../../src/shared/clock.ts';
@@ -67,7 +67,7 @@ function startAdmin(plane: ControlPlane): AdminEndpoint {
     plane,
     log,
     metrics: new Metrics(plane, systemClock, '0'),
-    adapt: (text, adapter, filename) => adaptConfig({ text, adapter, filename }, process.env),
+    adapt: (text, adapter, filename) => adaptLargeOrSmall({ text, adapter, filename }, {}),
     load: (request) => plane.load(request),
     stop: () => {},
   });

@@ -10,6 +10,7 @@ import type { CompiledConfig } from './compile/compiled.ts';
 import { AdminStateFile } from './data-dir/admin-state-file.ts';
 import { GeneratedSecrets } from './data-dir/secrets.ts';
 import { EventHub } from './event-hub.ts';
+import { definedVariables } from './helper/environment.ts';
 import { readLargeOrSmall } from './helper/read-config.ts';
 import { LoadQueue } from './reload/load-queue.ts';
 import type { PreparedPlan } from './reload/transaction.ts';
@@ -222,11 +223,12 @@ class ComposedControlPlane implements ControlPlane {
   async #change(request: LoadRequest): Promise<LoadResult> {
     const { text, warnings, compiled } = await readLargeOrSmall({
       request: { text: request.text, adapter: request.adapter, filename: request.filename },
-      env: definedOnly(this.#options.env),
+      env: definedVariables(this.#options.env),
       platform: process.platform,
       dataDir: this.#options.dataDir ?? null,
       secretRoot: this.#secrets.memoryRoot(),
       inForce: request.force === true ? null : (this.#loaded?.text ?? null),
+      adaptOnly: false,
     });
     if (compiled === null) return { generation: this.#reloads.generation, unchanged: true, warnings };
     const generation = await this.#putInForce({ text, compiled });
@@ -303,7 +305,7 @@ class ComposedControlPlane implements ControlPlane {
       workers: workers ?? availableParallelism(),
       workerEntry: workerEntry ?? entryUrl('worker'),
       acceptorEntry: entryUrl('acceptor'),
-      env: definedOnly(env),
+      env: definedVariables(env),
       table: this.table,
       clock: this.#clock,
       log: this.#log,
@@ -341,10 +343,6 @@ function rowOf(rows: ReadonlyMap<string, number>, server: string): number {
   const row = rows.get(server);
   if (row === undefined) throw new Error(`server ${server} has no row in the state table`);
   return row;
-}
-
-function definedOnly(env: NodeJS.ProcessEnv): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined));
 }
 
 function describe(error: unknown): string {

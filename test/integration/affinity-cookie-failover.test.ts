@@ -59,7 +59,10 @@ test('a GET that broke on one server and was answered by another gets one Set-Co
   const balancer = await startBalancer(t, site(proxyTo([breaking, two], FIRST)));
   const { server, given } = await visit(balancer.port);
   assert.deepEqual([server, given.length], ['two', 1]);
-  assert.equal(breaking.received.some((text) => text.startsWith('GET / ')), true);
+  assert.equal(
+    breaking.received.some((text) => text.startsWith('GET / ')),
+    true,
+  );
 });
 
 test('a client follows no cookie into a dead server, gets a new one, and does not flap back', async (t) => {

@@ -16,7 +16,7 @@ function start(t: TestContext, timeouts: string, directives: string): Promise<Te
 /** Sends a byte every 50 ms until the connection ends; returns how often. */
 async function dribble(client: RawClient, byte: string): Promise<number> {
   let count = 0;
-  for (; client.end === undefined && count < 200; count += 1) {
+  for (; client.end === undefined && client.socket.writable && count < 200; count += 1) {
     client.send(byte);
     await sleep(50);
   }

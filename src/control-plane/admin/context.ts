@@ -9,8 +9,8 @@ export interface Adapted {
   readonly warnings: readonly ConfigWarning[];
 }
 
-/** Throws a `ConfigError` when the text does not adapt. */
-type Adapt = (text: string, adapter: 'caddyfile' | 'json', filename: string) => Adapted;
+/** Throws or rejects with a `ConfigError` when the text does not adapt. */
+type Adapt = (text: string, adapter: 'caddyfile' | 'json', filename: string) => Adapted | Promise<Adapted>;
 
 /** What the routes work with. */
 export interface AdminContext {

@@ -18,13 +18,15 @@ export interface ConfigJob {
   readonly secretRoot: string | null;
   /** JSON text of the config in force: an equal one is not compiled again. null = compile it in any case. */
   readonly inForce: string | null;
+  /** Only adapt: nothing is validated. */
+  readonly adaptOnly: boolean;
 }
 
 export interface ConfigResult {
   /** The adapted config as JSON text. */
   readonly text: string;
   readonly warnings: readonly ConfigWarning[];
-  /** null = it is the config in force. */
+  /** null = it is the config in force, or was only adapted. */
   readonly compiled: CompiledConfig | null;
 }
 
@@ -35,7 +37,7 @@ export interface ConfigResult {
 export function runConfigJob(job: ConfigJob, maxChars: number = Infinity): ConfigResult {
   const { config, warnings, positions } = adaptConfig(job.request, job.env, meteredReader(job.request.text, maxChars));
   const text = JSON.stringify(config);
-  if (text === job.inForce) return { text, warnings, compiled: null };
+  if (job.adaptOnly || text === job.inForce) return { text, warnings, compiled: null };
   const secrets = new GeneratedSecrets(job.dataDir ?? undefined, job.secretRoot);
   const { compiled, warnings: later } = compileConfig(readConfig(config, positions), {
     positions,

@@ -1,6 +1,7 @@
 /** Small configs are read where the caller is, large ones in a thread of their own. */
 import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
+import type { Adapted } from '../admin/context.ts';
 import { entryUrl, openWorker } from '../workers/open-worker.ts';
 import { ConfigAssembly } from './config-parts.ts';
 import { runConfigJob, type ConfigJob, type ConfigResult } from './config-job.ts';
@@ -21,6 +22,16 @@ export async function readLargeOrSmall(job: ConfigJob): Promise<ConfigResult> {
     if (!(error instanceof OversizeError)) throw error;
   }
   return readAside(job);
+}
+
+/** Config text → JSON, nothing more. Rejects with a `ConfigError` that names the place. */
+export async function adaptLargeOrSmall(
+  request: ConfigJob['request'],
+  env: Readonly<Record<string, string>>,
+): Promise<Adapted> {
+  const rest = { platform: process.platform, dataDir: null, secretRoot: null, inForce: null, adaptOnly: true };
+  const { text, warnings } = await readLargeOrSmall({ request, env, ...rest });
+  return { config: JSON.parse(text), warnings };
 }
 
 /** Reads the config in a thread that ends with it. */

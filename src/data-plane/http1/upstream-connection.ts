@@ -42,6 +42,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   #waiting: Waiting = 'none';
   #connected = false;
   #ended = false;
+  #retired = false;
   #errorCode = '';
   #bodySent = false;
   #writeFailed = false;
@@ -179,13 +180,19 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   release(idleMs: number, maxIdle: number): void {
     this.#user = null;
     this.#awaiting = false;
-    if (maxIdle === 0 || idleMs <= 0 || this.#ended || this.#writeFailed || !this.#socket.writable) {
+    if (maxIdle === 0 || idleMs <= 0 || this.#retired || this.#ended || this.#writeFailed || !this.#socket.writable) {
       this.close();
       return;
     }
     if (this.#paused) this.resume();
     this.#wait('idle', idleMs);
     this.#owner.keep(this, maxIdle);
+  }
+
+  /** It will not be used again: closes now, or when the running exchange is over. Tunnels go on. */
+  retire(): void {
+    this.#retired = true;
+    if (this.#user === null && this.#tunnel === null) this.close();
   }
 
   /** Ends it without telling the user. */

@@ -84,13 +84,9 @@ export class Endpoints {
     if (idle.length === 0) this.#idle.delete(connection.slot);
   }
 
-  /** Nobody names these slots any more. */
+  /** Nobody names these slots any more: idle connections close now, busy ones after their exchange. */
   forget(slots: readonly number[]): void {
-    for (const slot of slots) for (const connection of [...(this.#idle.get(slot) ?? [])]) connection.close();
-  }
-
-  closeIdle(): void {
-    this.forget([...this.#idle.keys()]);
+    for (const connection of [...this.#open]) if (slots.includes(connection.slot)) connection.retire();
   }
 
   /** The address is compared too: a slot number may have been given to another address meanwhile. */
