@@ -43,11 +43,23 @@ const ALLOWED: readonly Attempt[] = [
   { name: '127.0.0.1', fields: ['Host: 127.0.0.1:PORT'] },
   { name: '[::1]', fields: ['Host: [::1]:PORT'] },
   { name: 'localhost through a forwarded port', fields: ['Host: localhost:12345'] },
-  { name: 'its own page', fields: ['Host: localhost:PORT', 'Origin: http://localhost:PORT', 'Sec-Fetch-Site: same-origin'] },
-  { name: 'localhost in the target, which counts', target: 'http://localhost:PORT/load', fields: ['Host: evil.example'] },
+  {
+    name: 'its own page',
+    fields: ['Host: localhost:PORT', 'Origin: http://localhost:PORT', 'Sec-Fetch-Site: same-origin'],
+  },
+  {
+    name: 'localhost in the target, which counts',
+    target: 'http://localhost:PORT/load',
+    fields: ['Host: evil.example'],
+  },
 ];
 
-function send(port: number, { version = '1.1', target = '/load', fields }: Attempt, body: string, type = 'application/json'): ReturnType<typeof ask> {
+function send(
+  port: number,
+  { version = '1.1', target = '/load', fields }: Attempt,
+  body: string,
+  type = 'application/json',
+): ReturnType<typeof ask> {
   const lines = [...fields, `Content-Type: ${type}`, `Content-Length: ${body.length}`, 'Connection: close'];
   const head = [`POST ${target} HTTP/${version}`, ...lines].join('\r\n').replaceAll('PORT', String(port));
   return ask(port, `${head}\r\n\r\n${body}`);
@@ -70,7 +82,12 @@ test('no web page can replace the config', OPTIONS, async (t) => {
 test('the operator of the machine can, by every name of loopback', OPTIONS, async (t) => {
   const balancer = await start(t);
   for (const [index, attempt] of ALLOWED.entries()) {
-    const { status, body } = await send(balancer.adminAddress()!.port, attempt, saying(`new-${index}`), 'text/caddyfile');
+    const { status, body } = await send(
+      balancer.adminAddress()!.port,
+      attempt,
+      saying(`new-${index}`),
+      'text/caddyfile',
+    );
     assert.equal(status, 200, `${attempt.name}: ${body}`);
     assert.equal((await get(balancer.port)).body, `new-${index}`, attempt.name);
   }
@@ -103,18 +120,22 @@ test('an admin request to the public listener goes to the upstream like any othe
   assert.equal(server.bodies[0]!.toString(), EVIL_BODY);
 });
 
-test('POST /load takes a Caddyfile, puts it in force at once, and answers a fault with its line', OPTIONS, async (t) => {
-  const balancer = await start(t);
-  const api = new AdminApi(balancer);
-  const caddyfile = { 'Content-Type': 'text/caddyfile' };
-  const good = await api.post('/load', saying('new'), caddyfile);
-  assert.deepEqual([good.status, good.json], [200, { warnings: [], generation: 2, unchanged: false }]);
-  assert.equal((await get(balancer.port)).body, 'new');
-  const bad = await api.post('/load', `${saying('newer')}\nhttp://:0 {\n\tno_such_thing\n}\n`, caddyfile);
-  assert.equal(bad.status, 400);
-  assert.match(bad.text, /Caddyfile:\d+.*no_such_thing|no_such_thing.*Caddyfile:\d+/);
-  assert.equal((await get(balancer.port)).body, 'new');
-});
+test(
+  'POST /load takes a Caddyfile, puts it in force at once, and answers a fault with its line',
+  OPTIONS,
+  async (t) => {
+    const balancer = await start(t);
+    const api = new AdminApi(balancer);
+    const caddyfile = { 'Content-Type': 'text/caddyfile' };
+    const good = await api.post('/load', saying('new'), caddyfile);
+    assert.deepEqual([good.status, good.json], [200, { warnings: [], generation: 2, unchanged: false }]);
+    assert.equal((await get(balancer.port)).body, 'new');
+    const bad = await api.post('/load', `${saying('newer')}\nhttp://:0 {\n\tno_such_thing\n}\n`, caddyfile);
+    assert.equal(bad.status, 400);
+    assert.match(bad.text, /Caddyfile:\d+.*no_such_thing|no_such_thing.*Caddyfile:\d+/);
+    assert.equal((await get(balancer.port)).body, 'new');
+  },
+);
 
 test('a change under If-Match goes through once, and the second writer is told that it changed', OPTIONS, async (t) => {
   const balancer = await start(t);
@@ -143,7 +164,14 @@ test('a secret reads back as ***, and what was read can be written back without 
   const cookie = { Cookie: (await get(balancer.port)).header('set-cookie')!.split(';')[0]! };
   const { text } = await api.get('/config/');
   assert.ok(!text.includes(secret) && text.includes('***'));
-  const written = await api.post('/load', text, { 'Content-Type': 'application/json', 'Cache-Control': 'must-revalidate' });
+  const written = await api.post('/load', text, {
+    'Content-Type': 'application/json',
+    'Cache-Control': 'must-revalidate',
+  });
   assert.equal(written.status, 200, written.text);
-  assert.equal((await get(balancer.port, '/', cookie)).header('set-cookie'), undefined, 'the old cookie is still valid');
+  assert.equal(
+    (await get(balancer.port, '/', cookie)).header('set-cookie'),
+    undefined,
+    'the old cookie is still valid',
+  );
 });

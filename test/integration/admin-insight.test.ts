@@ -31,7 +31,9 @@ interface ShownCheck {
 /** Series → value. */
 function samplesOf(page: string): Map<string, number> {
   const lines = page.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  );
 }
 
 /** Sum over all series of a metric whose labels include `label`. */
@@ -44,14 +46,19 @@ function sum(samples: ReadonlyMap<string, number>, metric: string, label = ''): 
 }
 
 test('/upstreams says why a server is down: what was seen, the likely cause and what to do', OPTIONS, async (t) => {
-  const wrong = await startBackend(t, 'wrong', (_request, response) => void response.writeHead(404).end('no such page here'));
+  const wrong = await startBackend(
+    t,
+    'wrong',
+    (_request, response) => void response.writeHead(404).end('no such page here'),
+  );
   const refused = await startBackend(t, 'refused');
   await refused.kill();
   const silent = await startBackend(t, 'silent', () => {});
   const check = 'health_uri /health\nhealth_interval 100ms\nhealth_timeout 200ms';
   const balancer = await startBalancer(t, site(proxyTo([wrong, refused, silent], check), ADMIN));
   const api = new AdminApi(balancer);
-  const upstreams = async (): Promise<readonly ShownUpstream[]> => (await api.get('/upstreams')).json as ShownUpstream[];
+  const upstreams = async (): Promise<readonly ShownUpstream[]> =>
+    (await api.get('/upstreams')).json as ShownUpstream[];
   await eventually(async () => (await upstreams()).every(({ state }) => state === 'down'), 'all three to be down');
   const shown = await upstreams();
   const checks = shown.map(({ endpoints }) => endpoints[0]!.checks[0]!);
@@ -100,7 +107,11 @@ test("/reverse_proxy/upstreams has Caddy's three fields, with the requests that 
 test('after a thousand requests over two workers the numbers of /metrics add up', OPTIONS, async (t) => {
   const servers = await Promise.all(
     ['ok', 'failing'].map((name) =>
-      startBackend(t, name, (_request, response) => void response.writeHead(name === 'ok' ? 200 : 500).end('0123456789')),
+      startBackend(
+        t,
+        name,
+        (_request, response) => void response.writeHead(name === 'ok' ? 200 : 500).end('0123456789'),
+      ),
     ),
   );
   const balancer = await startBalancer(t, site(proxyTo(servers, 'lb_policy round_robin'), ADMIN), { workers: 2 });
@@ -108,7 +119,8 @@ test('after a thousand requests over two workers the numbers of /metrics add up'
   const clients = await Promise.all(Array.from({ length: 20 }, () => openClient(balancer.port)));
   await Promise.all(
     clients.map(async (client) => {
-      for (let index = 0; index < 50; index += 1) await client.send('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n').response();
+      for (let index = 0; index < 50; index += 1)
+        await client.send('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n').response();
     }),
   );
   const page = samplesOf((await api.get('/metrics')).text);
@@ -116,7 +128,10 @@ test('after a thousand requests over two workers the numbers of /metrics add up'
   assert.equal(sum(page, 'holdfast_http_requests_total', 'code="2xx"'), 500);
   assert.equal(sum(page, 'holdfast_http_requests_total', 'code="5xx"'), 500);
   assert.equal(sum(page, 'holdfast_upstream_requests_total'), 1000);
-  assert.equal(sum(page, 'holdfast_upstream_responses_total', `upstream="127.0.0.1:${servers[1]!.port}",code="5xx"`), 500);
+  assert.equal(
+    sum(page, 'holdfast_upstream_responses_total', `upstream="127.0.0.1:${servers[1]!.port}",code="5xx"`),
+    500,
+  );
   assert.equal(sum(page, 'holdfast_http_request_duration_seconds_count'), 1000);
   assert.equal(sum(page, 'holdfast_http_request_duration_seconds_bucket', 'le="+Inf"'), 1000);
   assert.equal(sum(page, 'holdfast_http_connections_accepted_total'), 20);
@@ -131,7 +146,10 @@ test('after a thousand requests over two workers the numbers of /metrics add up'
   assert.equal(sum(page, 'holdfast_http_requests_active'), 0);
   assert.equal(sum(page, 'holdfast_upstream_received_bytes_total'), 10_000);
   for (const client of clients) client.close();
-  await eventually(async () => sum(samplesOf((await api.get('/metrics')).text), 'holdfast_connections_open') === 0, 'connections to be counted out');
+  await eventually(
+    async () => sum(samplesOf((await api.get('/metrics')).text), 'holdfast_connections_open') === 0,
+    'connections to be counted out',
+  );
 });
 
 test('the series of /metrics do not depend on what clients and upstreams send', OPTIONS, async (t) => {
@@ -163,31 +181,42 @@ test('the series of /metrics do not depend on what clients and upstreams send', 
   assert.ok(sum(page, 'holdfast_http_bad_requests_total') > 0);
 });
 
-test('no counter goes down when configs are reloaded under load, and a removed upstream has no series', OPTIONS, async (t) => {
-  const servers = await Promise.all(['one', 'two', 'three'].map((name) => startBackend(t, name)));
-  const config = (round: number): string =>
-    site(`header X-Round ${round}\n${proxyTo([servers[0]!, servers[1 + (round % 2)]!], 'lb_policy round_robin')}`, ADMIN);
-  const balancer = await startBalancer(t, config(0), { workers: 2 });
-  const api = new AdminApi(balancer);
-  const load = startLoad(balancer.port, Array.from({ length: 6 }, (_, index) => ({ name: `client ${index}` })));
-  t.after(() => load.stop());
-  let last = new Map<string, number>();
-  for (let round = 1; round <= 20; round += 1) {
-    await balancer.reload(config(round));
-    await load.more(1);
-    const now = samplesOf((await api.get('/metrics')).text);
-    for (const [series, value] of now) {
-      if (/_(total|count|bucket|sum)(\{|$)/.test(series)) assert.ok(value >= (last.get(series) ?? 0), `${series} went down to ${value}`);
+test(
+  'no counter goes down when configs are reloaded under load, and a removed upstream has no series',
+  OPTIONS,
+  async (t) => {
+    const servers = await Promise.all(['one', 'two', 'three'].map((name) => startBackend(t, name)));
+    const config = (round: number): string =>
+      site(
+        `header X-Round ${round}\n${proxyTo([servers[0]!, servers[1 + (round % 2)]!], 'lb_policy round_robin')}`,
+        ADMIN,
+      );
+    const balancer = await startBalancer(t, config(0), { workers: 2 });
+    const api = new AdminApi(balancer);
+    const load = startLoad(
+      balancer.port,
+      Array.from({ length: 6 }, (_, index) => ({ name: `client ${index}` })),
+    );
+    t.after(() => load.stop());
+    let last = new Map<string, number>();
+    for (let round = 1; round <= 20; round += 1) {
+      await balancer.reload(config(round));
+      await load.more(1);
+      const now = samplesOf((await api.get('/metrics')).text);
+      for (const [series, value] of now) {
+        if (/_(total|count|bucket|sum)(\{|$)/.test(series))
+          assert.ok(value >= (last.get(series) ?? 0), `${series} went down to ${value}`);
+      }
+      const removed = `127.0.0.1:${servers[2 - (round % 2)]!.port}`;
+      assert.ok(![...now.keys()].some((series) => series.includes(removed)), 'a removed upstream still has series');
+      last = now;
     }
-    const removed = `127.0.0.1:${servers[2 - (round % 2)]!.port}`;
-    assert.ok(![...now.keys()].some((series) => series.includes(removed)), 'a removed upstream still has series');
-    last = now;
-  }
-  await load.stop();
-  const page = samplesOf((await api.get('/metrics')).text);
-  assert.equal(sum(page, 'holdfast_http_requests_total'), load.answers.length);
-  assert.equal(sum(page, 'holdfast_config_reloads_total', 'success'), 21);
-});
+    await load.stop();
+    const page = samplesOf((await api.get('/metrics')).text);
+    assert.equal(sum(page, 'holdfast_http_requests_total'), load.answers.length);
+    assert.equal(sum(page, 'holdfast_config_reloads_total', 'success'), 21);
+  },
+);
 
 test('a tunnel counts as open and in flight, and its lifetime is no request duration', OPTIONS, async (t) => {
   const upstream = await startScripted(t, (socket, _index, received) => {

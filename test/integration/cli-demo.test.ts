@@ -22,10 +22,14 @@ test('npm start comes up, keeps a client on one backend, and ends with Ctrl-C', 
   });
   let stdout = '';
   child.stdout!.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
-  await eventually(() => {
-    if (child.exitCode !== null) throw new Error(`it ended with code ${child.exitCode}: ${stdout}`);
-    return stdout.includes('Ctrl-C ends the demo');
-  }, 'the demo to come up', 30_000);
+  await eventually(
+    () => {
+      if (child.exitCode !== null) throw new Error(`it ended with code ${child.exitCode}: ${stdout}`);
+      return stdout.includes('Ctrl-C ends the demo');
+    },
+    'the demo to come up',
+    30_000,
+  );
   assert.match(stdout, /http:\/\/localhost:8080/);
   const backendOf = async (): Promise<string> => /^backend (\d)/.exec((await get(8080)).body)![1]!;
   const home = await backendOf();

@@ -25,14 +25,18 @@ async function takenPort(t: TestContext): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-test('a second instance on the same port ends with a sentence, and the first keeps every connection', OPTIONS, async (t) => {
-  const first = await startRun(t, saying('first'), ['--workers', '2']);
-  const { code, stderr } = await runUntilEnd(t, saying('second', first.port));
-  assert.equal(code, 1);
-  assert.match(stderr, new RegExp(`cannot listen on 127\\.0\\.0\\.1:${first.port}: address already in use`));
-  assert.doesNotMatch(stderr, /\n\s+at /, 'no stack for a fault of the surroundings');
-  for (let index = 0; index < 40; index += 1) assert.equal((await get(first.port)).body, 'first');
-});
+test(
+  'a second instance on the same port ends with a sentence, and the first keeps every connection',
+  OPTIONS,
+  async (t) => {
+    const first = await startRun(t, saying('first'), ['--workers', '2']);
+    const { code, stderr } = await runUntilEnd(t, saying('second', first.port));
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`cannot listen on 127\\.0\\.0\\.1:${first.port}: address already in use`));
+    assert.doesNotMatch(stderr, /\n\s+at /, 'no stack for a fault of the surroundings');
+    for (let index = 0; index < 40; index += 1) assert.equal((await get(first.port)).body, 'first');
+  },
+);
 
 test('a reload of a broken file tells file and line and leaves the old config serving', OPTIONS, async (t) => {
   const running = await startRun(t, saying('old'));
@@ -95,7 +99,10 @@ test('the access log of a running balancer is JSON lines', OPTIONS, async (t) =>
   const running = await startRun(t, site(proxyTo([backend]), ADMIN));
   await get(running.port, '/path?q=1', { Host: 'shop.test' });
   await eventually(() => running.stderr().includes('/path?q=1'), 'an access line');
-  const line = running.stderr().split('\n').find((text) => text.includes('/path?q=1'))!;
+  const line = running
+    .stderr()
+    .split('\n')
+    .find((text) => text.includes('/path?q=1'))!;
   const record = JSON.parse(line) as Record<string, unknown>;
   assert.ok(JSON.stringify(record).includes('shop.test') && JSON.stringify(record).includes('200'), line);
 });

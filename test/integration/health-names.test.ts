@@ -49,7 +49,10 @@ describe('names', OPTIONS, () => {
     const [first, second] = await startOn(t, '127.0.7.3', '127.0.7.4');
     const globals = await startZone(t, { 'app.test': at('127.0.7.3', '127.0.7.4') });
     const check = 'health_uri /health\nhealth_interval 50ms';
-    const { plane, port } = await startPlane(t, site(`reverse_proxy app.test:${first!.port} {\n${check}\n}`, { globals }));
+    const { plane, port } = await startPlane(
+      t,
+      site(`reverse_proxy app.test:${first!.port} {\n${check}\n}`, { globals }),
+    );
     const verdicts = (): string[] => plane.upstreams()[0]!.endpoints.map(({ checks }) => checks[0]!.verdict);
     assert.equal((await get(port)).body, '127.0.7.3');
     await first!.kill();
@@ -70,7 +73,10 @@ describe('names', OPTIONS, () => {
     const zone: Zone = { 'app.test': at('127.0.7.5') };
     const config = site(`reverse_proxy app.test:${old!.port}`, { globals: await startZone(t, zone) });
     const { events, port } = await startPlane(t, config);
-    const load = startLoad(port, Array.from({ length: 10 }, (_, index) => ({ name: `client ${index}` })));
+    const load = startLoad(
+      port,
+      Array.from({ length: 10 }, (_, index) => ({ name: `client ${index}` })),
+    );
     t.after(() => load.stop());
     await load.more(3);
     assert.ok(old!.sockets.size > 0);
@@ -105,7 +111,10 @@ describe('names', OPTIONS, () => {
     const { events, plane, port } = await startPlane(t, config);
     delete zone['app.test'];
     await eventually(() => events.some(({ type }) => type === 'name-failed'), 'the failure to be told', 20_000);
-    assert.match(events.find(({ type }) => type === 'name-failed')!.message, /^app\.test does not resolve \(.+\); its last answer is kept: 127\.0\.7\.9$/);
+    assert.match(
+      events.find(({ type }) => type === 'name-failed')!.message,
+      /^app\.test does not resolve \(.+\); its last answer is kept: 127\.0\.7\.9$/,
+    );
     assert.equal((await get(port)).body, '127.0.7.9');
     assert.equal(plane.upstreams()[0]!.state, 'up');
   });
@@ -130,7 +139,10 @@ describe('names', OPTIONS, () => {
     const zone: Zone = { 'app.test': at('127.0.7.12') };
     const check = 'health_uri /health\nhealth_interval 200ms\nhealth_timeout 30s';
     const globals = await startZone(t, zone);
-    const { events, plane, port } = await startPlane(t, site(`reverse_proxy app.test:${dead!.port} {\n${check}\n}`, { globals }));
+    const { events, plane, port } = await startPlane(
+      t,
+      site(`reverse_proxy app.test:${dead!.port} {\n${check}\n}`, { globals }),
+    );
     await dead!.kill();
     await alive!.kill();
     await eventually(() => plane.upstreams()[0]!.state === 'down', 'the name to go down');

@@ -100,9 +100,7 @@ function usedMb(): { readonly heap: number; readonly rss: number } {
 }
 
 test('a hundred reloads under load fail no request, cut no stream and leave nothing behind', OPTIONS, async (t) => {
-  const [stays, ...comeAndGo] = await Promise.all(
-    ['stays', 'odd', 'even'].map((name) => startBackend(t, name)),
-  );
+  const [stays, ...comeAndGo] = await Promise.all(['stays', 'odd', 'even'].map((name) => startBackend(t, name)));
   const socketServer = await startEcho(t);
   const file = await startDownload(t);
   const config = (round: number): string =>
@@ -134,7 +132,9 @@ test('a hundred reloads under load fail no request, cut no stream and leave noth
   await load.more(5);
   await load.stop();
   assert.deepEqual(failuresOf(load.answers), []);
-  assert.ok(load.answers.some(({ backend }) => backend === 'odd') && load.answers.some(({ backend }) => backend === 'even'));
+  assert.ok(
+    load.answers.some(({ backend }) => backend === 'odd') && load.answers.some(({ backend }) => backend === 'even'),
+  );
 
   // The streams began before the first reload; they end when their own servers end them.
   const sent = file.finish();
@@ -166,7 +166,10 @@ test('a tunnel whose upstream is removed runs on to its own end', OPTIONS, async
   await reload(site(proxyTo([other])));
   assert.equal((await get(port)).body, 'other');
   for (let round = 0; round < 20; round += 1) await echo(socket, randomBytes(5000));
-  assert.equal(plane.workers().reduce((sum, { tunnels }) => sum + tunnels, 0), 1);
+  assert.equal(
+    plane.workers().reduce((sum, { tunnels }) => sum + tunnels, 0),
+    1,
+  );
   const [serverSide] = socketServer.clients;
   const ended = once(socket, 'close');
   serverSide!.close(1001, 'going away');
@@ -188,29 +191,33 @@ test('a request that runs while its upstream is removed is answered by it', OPTI
   await eventually(() => slow.sockets.size === 0, 'the connection to the removed upstream to close');
 });
 
-test('probes of a removed upstream and of a changed check end, though a stream still runs under the old config', OPTIONS, async (t) => {
-  const begin = (request: http.IncomingMessage, response: http.ServerResponse): void => {
-    if (request.url === '/stream') response.write('begin');
-    else response.end();
-  };
-  const [kept, removed] = await Promise.all(['kept', 'removed'].map((name) => startBackend(t, name, begin)));
-  const check = (uri: string): string => `health_uri ${uri}\nhealth_interval 50ms`;
-  const { port, reload } = await startPlane(t, site(proxyTo([removed!, kept!], `lb_policy first\n${check('/old')}`)));
-  const stream = await openClient(port);
-  stream.send('GET /stream HTTP/1.1\r\nHost: a.test\r\n\r\n');
-  await stream.until(() => stream.received.includes('begin'));
-  const probesOf = (uri: string): number => kept!.requests.filter(({ url }) => url === uri).length;
-  await eventually(() => probesOf('/old') > 3 && removed!.requests.length > 3, 'probes of both');
-  await reload(site(proxyTo([kept!], check('/new'))));
-  // A probe that was on its way when the plan changed may still arrive, so the count starts a little later.
-  await eventually(() => probesOf('/new') > 3, 'probes of the new check');
-  const [oldProbes, removedProbes] = [probesOf('/old'), removed!.requests.length];
-  await eventually(() => probesOf('/new') > 15, 'more probes of the new check');
-  assert.equal(probesOf('/old'), oldProbes);
-  assert.equal(removed!.requests.length, removedProbes);
-  assert.equal(stream.end, undefined);
-  stream.close();
-});
+test(
+  'probes of a removed upstream and of a changed check end, though a stream still runs under the old config',
+  OPTIONS,
+  async (t) => {
+    const begin = (request: http.IncomingMessage, response: http.ServerResponse): void => {
+      if (request.url === '/stream') response.write('begin');
+      else response.end();
+    };
+    const [kept, removed] = await Promise.all(['kept', 'removed'].map((name) => startBackend(t, name, begin)));
+    const check = (uri: string): string => `health_uri ${uri}\nhealth_interval 50ms`;
+    const { port, reload } = await startPlane(t, site(proxyTo([removed!, kept!], `lb_policy first\n${check('/old')}`)));
+    const stream = await openClient(port);
+    stream.send('GET /stream HTTP/1.1\r\nHost: a.test\r\n\r\n');
+    await stream.until(() => stream.received.includes('begin'));
+    const probesOf = (uri: string): number => kept!.requests.filter(({ url }) => url === uri).length;
+    await eventually(() => probesOf('/old') > 3 && removed!.requests.length > 3, 'probes of both');
+    await reload(site(proxyTo([kept!], check('/new'))));
+    // A probe that was on its way when the plan changed may still arrive, so the count starts a little later.
+    await eventually(() => probesOf('/new') > 3, 'probes of the new check');
+    const [oldProbes, removedProbes] = [probesOf('/old'), removed!.requests.length];
+    await eventually(() => probesOf('/new') > 15, 'more probes of the new check');
+    assert.equal(probesOf('/old'), oldProbes);
+    assert.equal(removed!.requests.length, removedProbes);
+    assert.equal(stream.end, undefined);
+    stream.close();
+  },
+);
 
 test('after fifty reloads of an unchanged check its server is probed as often as before', OPTIONS, async (t) => {
   const server = await startBackend(t, 'server');

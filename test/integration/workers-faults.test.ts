@@ -33,7 +33,9 @@ function countOf(events: readonly ControlEvent[], type: ControlEvent['type']): n
 /** Counters (`_total`, `_count`, `_bucket`) of a metrics page: series → value. */
 function countersOf(page: string): Map<string, number> {
   const samples = page.split('\n').filter((line) => /^\w+_(total|count|bucket|sum)[ {]/.test(line));
-  return new Map(samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
+  return new Map(
+    samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  );
 }
 
 for (const { path, event, restarts } of FAULTS) {
@@ -43,7 +45,8 @@ for (const { path, event, restarts } of FAULTS) {
       socket.on('data', () => {
         if (!received().includes('\r\n\r\n')) return;
         if (received().startsWith('GET /length')) socket.write(`${head}Content-Length: 100\r\n\r\npart`);
-        else if (received().startsWith('GET /chunked')) socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n`);
+        else if (received().startsWith('GET /chunked'))
+          socket.write(`${head}Transfer-Encoding: chunked\r\n\r\n4\r\npart\r\n`);
         else if (received().startsWith('GET /tunnel'))
           socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\npart');
         else if (received().startsWith('GET /close')) socket.write(`${head}Connection: close\r\n\r\npart`);
@@ -85,7 +88,10 @@ for (const { path, event, restarts } of FAULTS) {
     const backend = await startBackend(t, 'backend');
     const { plane, port, events } = await startFaulty(t, site(proxyTo([backend])));
     const metrics = new Metrics(plane, systemClock, 'test');
-    const load = startLoad(port, Array.from({ length: 12 }, (_, index) => ({ name: `client ${index}` })));
+    const load = startLoad(
+      port,
+      Array.from({ length: 12 }, (_, index) => ({ name: `client ${index}` })),
+    );
     t.after(() => load.stop());
     await load.more(10);
     const before = load.answers.length;
@@ -96,7 +102,8 @@ for (const { path, event, restarts } of FAULTS) {
     await eventually(
       async () => {
         const now = countersOf(await metrics.text());
-        for (const [series, value] of last) assert.ok((now.get(series) ?? -1) >= value, `${series} went from ${value} to ${now.get(series)}`);
+        for (const [series, value] of last)
+          assert.ok((now.get(series) ?? -1) >= value, `${series} went from ${value} to ${now.get(series)}`);
         last = now;
         return replaced();
       },
@@ -108,7 +115,10 @@ for (const { path, event, restarts } of FAULTS) {
     assert.deepEqual(failuresOf(after), []);
     // Each client has one connection: it can lose one request, and only if it was on the faulty worker.
     const lost = failuresOf(load.answers.slice(before));
-    assert.ok(lost.every(({ status }) => status === 0), 'a lost request is a reset, never an error page');
+    assert.ok(
+      lost.every(({ status }) => status === 0),
+      'a lost request is a reset, never an error page',
+    );
     assert.equal(new Set(lost.map(({ client }) => client)).size, lost.length);
     assert.ok(lost.length < 12, 'every client lost a request: the other worker did not serve on');
     await eventually(() => plane.upstreams()[0]!.inFlight === 0, 'in-flight counts to return to zero');
@@ -118,17 +128,24 @@ for (const { path, event, restarts } of FAULTS) {
   });
 }
 
-test('a worker that throws again and again is replaced with growing delays, and the other one serves on', OPTIONS, async (t) => {
-  const backend = await startBackend(t, 'backend');
-  const { plane, port, events } = await startFaulty(t, site(proxyTo([backend])));
-  for (let round = 1; round <= 4; round += 1) {
-    const victim = await openClient(port);
-    fail(victim, '/throw');
-    assert.equal(await victim.ended(), 'reset');
-    assert.equal((await get(port)).body, 'backend');
-    await eventually(() => countOf(events, 'worker-started') === 2 + round, `replacement ${round}`);
-  }
-  assert.equal(plane.workerRestarts().crashes, 4);
-  const messages = events.filter(({ type }) => type === 'worker-crashed').map(({ message }) => message);
-  assert.ok(messages.every((message) => /^worker-\d+ crashed: thrown on request$/.test(message)), messages.join('\n'));
-});
+test(
+  'a worker that throws again and again is replaced with growing delays, and the other one serves on',
+  OPTIONS,
+  async (t) => {
+    const backend = await startBackend(t, 'backend');
+    const { plane, port, events } = await startFaulty(t, site(proxyTo([backend])));
+    for (let round = 1; round <= 4; round += 1) {
+      const victim = await openClient(port);
+      fail(victim, '/throw');
+      assert.equal(await victim.ended(), 'reset');
+      assert.equal((await get(port)).body, 'backend');
+      await eventually(() => countOf(events, 'worker-started') === 2 + round, `replacement ${round}`);
+    }
+    assert.equal(plane.workerRestarts().crashes, 4);
+    const messages = events.filter(({ type }) => type === 'worker-crashed').map(({ message }) => message);
+    assert.ok(
+      messages.every((message) => /^worker-\d+ crashed: thrown on request$/.test(message)),
+      messages.join('\n'),
+    );
+  },
+);

@@ -65,5 +65,8 @@ test('a tunnel and a response under way outlive the retirement of their worker',
   tunnel.socket.end();
   upstream.sockets[0]!.end();
   download.socket.end();
-  await eventually(() => events.some(({ type }) => type === 'worker-stopped'), 'the old worker to end when its work is done');
+  await eventually(
+    () => events.some(({ type }) => type === 'worker-stopped'),
+    'the old worker to end when its work is done',
+  );
 });

@@ -30,7 +30,12 @@ export class AdminApi {
     return this.#send('POST', path, body, headers);
   }
 
-  async #send(method: string, path: string, body?: string, headers: Readonly<Record<string, string>> = {}): Promise<ApiAnswer> {
+  async #send(
+    method: string,
+    path: string,
+    body?: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<ApiAnswer> {
     const response = await fetch(this.origin + path, { method, headers, ...(body === undefined ? {} : { body }) });
     const text = await response.text();
     return { status: response.status, etag: response.headers.get('etag') ?? '', text, json: parse(text) };

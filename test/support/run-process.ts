@@ -52,10 +52,14 @@ export async function startRun(
   child.stderr!.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
   const find = (message: string): Record<string, unknown> | undefined =>
     recordsOf(stderr).find(({ msg }) => String(msg).includes(message));
-  await eventually(() => {
-    if (child.exitCode !== null) throw new Error(`it ended with code ${child.exitCode}: ${stderr}`);
-    return find('serving') !== undefined && find('admin endpoint started') !== undefined;
-  }, 'holdfast run to serve', 30_000);
+  await eventually(
+    () => {
+      if (child.exitCode !== null) throw new Error(`it ended with code ${child.exitCode}: ${stderr}`);
+      return find('serving') !== undefined && find('admin endpoint started') !== undefined;
+    },
+    'holdfast run to serve',
+    30_000,
+  );
   const [listener = ''] = find('serving')!['listeners'] as string[];
   return {
     child,
@@ -69,7 +73,10 @@ export async function startRun(
 }
 
 /** Starts it where it is expected to end by itself. */
-export async function runUntilEnd(t: TestContext, caddyfile: string): Promise<{ readonly code: number | null; readonly stderr: string }> {
+export async function runUntilEnd(
+  t: TestContext,
+  caddyfile: string,
+): Promise<{ readonly code: number | null; readonly stderr: string }> {
   const folder = await folderWith(t, caddyfile);
   const child = spawnHoldfast(['run', '--workers', '1'], { cwd: folder, env: { XDG_DATA_HOME: folder } });
   t.after(() => child.kill('SIGKILL'));

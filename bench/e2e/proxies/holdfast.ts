@@ -23,9 +23,6 @@ http://:${port} {
 		lb_policy ip_hash
 		health_uri /health
 		health_interval 1s
-		transport http {
-			keepalive_idle_conns_per_host 2048
-		}
 	}
 }
 `;

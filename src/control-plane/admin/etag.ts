@@ -26,7 +26,7 @@ export async function xxHash64(bytes: Buffer): Promise<bigint> {
   const end = bytes.length - (bytes.length % 32);
   const lanes: Lanes = [(P1 + P2) & MASK, P2, 0n, -P1 & MASK];
   for (let at = 0; at < end; at += SLICE_BYTES) {
-    if (at > 0) await nextTurn();
+    if (end > SLICE_BYTES) await nextTurn();
     hashStripes(lanes, bytes, at, Math.min(at + SLICE_BYTES, end));
   }
   const hash = end === 0 ? P5 : mergeLanes(lanes);

@@ -22,7 +22,7 @@ export interface AdminRequest {
 export interface AdminReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Pieces are sent one a turn of the event loop, as the client takes them, and without a Content-Length. */
+  /** Pieces are sent as the client takes them, with pauses for other work, and without a Content-Length. */
   readonly body: string | AsyncIterable<string>;
   /** Called when the reply was sent, or its client is gone. */
   readonly afterwards?: () => void;
@@ -52,12 +52,22 @@ export function jsonReply(value: unknown, status = 200, headers: Readonly<Record
   return { status, headers: { 'Content-Type': 'application/json', ...headers }, body: `${JSON.stringify(value)}\n` };
 }
 
-/** The JSON array of `items`, made while it is sent: for lists that can be very long. */
-export function jsonListReply(items: Iterable<unknown> | AsyncIterable<unknown>): AdminReply {
-  return { status: 200, headers: { 'Content-Type': 'application/json' }, body: listPieces(items) };
+/** The JSON array of `items`. A list of more than one piece is made while it is sent. */
+export async function jsonListReply(items: Iterable<unknown> | AsyncIterable<unknown>): Promise<AdminReply> {
+  const pieces = listPieces(items);
+  const first = await pieces.next();
+  const second = await pieces.next();
+  const begun = [first, second].map(({ value }) => value ?? '');
+  const body = second.done === true ? begun.join('') : continued(begun, pieces);
+  return { status: 200, headers: { 'Content-Type': 'application/json' }, body };
 }
 
-async function* listPieces(items: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string> {
+async function* continued(begun: readonly string[], rest: AsyncIterable<string>): AsyncGenerator<string> {
+  yield* begun;
+  yield* rest;
+}
+
+async function* listPieces(items: Iterable<unknown> | AsyncIterable<unknown>): AsyncGenerator<string, undefined> {
   let piece = '[';
   let separator = '';
   for await (const item of items) {
@@ -68,6 +78,7 @@ async function* listPieces(items: Iterable<unknown> | AsyncIterable<unknown>): A
     piece = '';
   }
   yield `${piece}]\n`;
+  return undefined;
 }
 
 export function emptyReply(status = 200): AdminReply {
@@ -103,9 +114,13 @@ export async function sendReply(response: ServerResponse, reply: AdminReply, wit
 async function writePieces(response: ServerResponse, pieces: AsyncIterable<string>): Promise<void> {
   const gone = new AbortController();
   response.once('close', () => gone.abort());
+  let chars = 0;
   for await (const piece of pieces) {
     if (response.destroyed) return;
     if (!response.write(piece)) await once(response, 'drain', { signal: gone.signal }).catch(() => undefined);
+    chars += piece.length;
+    if (chars < PIECE_CHARS) continue;
+    chars = 0;
     await nextTurn();
   }
 }

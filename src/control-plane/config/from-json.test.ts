@@ -44,7 +44,7 @@ test('a handler without options gets every default', () => {
       dial_timeout: 3000,
       response_header_timeout: 0,
       max_response_header_size: 65_536,
-      keep_alive: { enabled: true, idle_timeout: 120_000, max_idle_conns_per_host: 32 },
+      keep_alive: { enabled: true, idle_timeout: 120_000, max_idle_conns_per_host: 1024 },
       resolver: null,
     },
     trusted_proxies: [],

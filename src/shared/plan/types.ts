@@ -210,7 +210,7 @@ export interface TransportPlan {
   readonly responseHeaderTimeoutMs: number;
   /** Idle upstream connections are closed after this long. Default 120 000. */
   readonly keepAliveIdleMs: number;
-  /** Idle connections kept per endpoint and worker; 0 = keep-alive off. Default 32. */
+  /** Idle connections kept per endpoint and worker; 0 = keep-alive off. Default 1024. */
   readonly maxIdlePerEndpoint: number;
   /** Bytes of a response head. Default 65 536. */
   readonly maxResponseHeaderBytes: number;

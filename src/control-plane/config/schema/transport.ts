@@ -29,7 +29,7 @@ export interface KeepAliveConfig {
 const DEFAULT_KEEP_ALIVE: KeepAliveConfig = Object.freeze({
   enabled: true,
   idle_timeout: 120_000,
-  max_idle_conns_per_host: 32,
+  max_idle_conns_per_host: 1024,
 });
 
 const keepAlive: z.ZodType<KeepAliveConfig> = object({
