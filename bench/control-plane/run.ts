@@ -26,7 +26,9 @@ const watch = new GapWatch();
 
 function takeWorkerGap(): Promise<Gap> {
   return new Promise((resolve) => {
-    channel.onmessage = (event) => resolve((event as { readonly data: Gap }).data);
+    channel.addEventListener('message', (event) => resolve((event as MessageEvent & { readonly data: Gap }).data), {
+      once: true,
+    });
     channel.postMessage('take');
   });
 }
@@ -94,6 +96,10 @@ async function measure(config: BigConfig, changed: BigConfig): Promise<void> {
   await phase('same text again', load(config));
   await phase('reload, one change', load(changed));
   await phase('after it', settle);
+  await phase('PATCH one upstream', async () => {
+    plane.patchUpstream('127.16.1.1:8080', { adminState: 'drain' });
+    return '';
+  });
   await endpoint.apply({ enabled: true, host: '127.0.0.1', port: 0, origins: [], enforceOrigin: false });
   for (const path of ['/config/', '/upstreams', '/reverse_proxy/upstreams', '/metrics']) {
     await phase(path, async () => {
@@ -101,6 +107,10 @@ async function measure(config: BigConfig, changed: BigConfig): Promise<void> {
       return `${status}, ${(bytes / 1e6).toFixed(1)} MB`;
     });
   }
+  await phase('retire the worker', async () => {
+    await plane.retireWorker(plane.workers()[0]!.lane);
+    return '';
+  });
   await endpoint.stop();
   await plane.stop(0);
 }

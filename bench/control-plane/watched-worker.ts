@@ -7,9 +7,9 @@ import { GapWatch } from './gap.ts';
 
 const watch = new GapWatch();
 const channel = new BroadcastChannel('worker-gap');
-channel.onmessage = (event) => {
+channel.addEventListener('message', (event) => {
   if (event instanceof MessageEvent && event.data === 'take') channel.postMessage(watch.take());
-};
+});
 const processFacts = readProcessFacts();
 
 runWorker((deps) => new Runtime(deps, processFacts));

@@ -28,7 +28,7 @@ async function startEcho(t: TestContext): Promise<{ readonly port: number; reado
     for (const socket of server.clients) socket.terminate();
     server.close();
   });
-  return { port: (server.address() as AddressInfo).port, clients: server.clients as Set<WebSocket> };
+  return { port: (server.address() as AddressInfo).port, clients: server.clients };
 }
 
 async function openEcho(t: TestContext, port: number): Promise<WebSocket> {

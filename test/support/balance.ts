@@ -1,12 +1,13 @@
 /** A balancer for one test: started from Caddyfile text through the library, stopped when the test ends. */
 import type { TestContext } from 'node:test';
+import type * as library from '../../src/index.ts';
 import type { Balancer, BalancerOptions } from '../../src/index.ts';
 
 /**
  * The module under test: the sources, or the packed package when HOLDFAST_DIST names its folder, so that
  * the same tests run against what is published.
  */
-export async function loadLibrary(): Promise<typeof import('../../src/index.ts')> {
+export async function loadLibrary(): Promise<typeof library> {
   const packed = process.env['HOLDFAST_DIST'];
   return packed === undefined ? import('../../src/index.ts') : import(`${packed}/dist/index.js`);
 }

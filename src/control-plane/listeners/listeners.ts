@@ -239,7 +239,7 @@ export class Listeners {
   }
 
   async #recallListener({ spec, seats }: Listener): Promise<void> {
-    const asked = seats.map(({ holder }) => holder?.giveBack(spec.key));
+    const asked = seats.flatMap(({ holder }) => (holder === null ? [] : [holder.giveBack(spec.key)]));
     // A thread that ends meanwhile gave its servers back with its last act, or they are gone: both are fine here.
     await Promise.allSettled(asked);
   }

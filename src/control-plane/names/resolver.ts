@@ -69,7 +69,7 @@ export class Names {
   /** Resolves when each of these has an answer, or failed once. Those that have one are not asked. */
   async settle(names: Iterable<WatchedName>): Promise<void> {
     const asked = [...new Set(names)].filter((name) => name.addresses().length === 0);
-    await Promise.all(asked.map((name) => this.#entries.get(name.key)?.watch.refresh()));
+    await Promise.all(asked.map(async (name) => this.#entries.get(name.key)?.watch.refresh()));
   }
 
   /** Keeps the name fresh from now on. */

@@ -86,11 +86,11 @@ export class Head {
   connectionNames: readonly string[] = [];
 
   nameOf(field: number): string {
-    return this.text.slice(this.offsets[field * 4]!, this.offsets[field * 4 + 1]!);
+    return this.text.slice(this.offsets[field * 4], this.offsets[field * 4 + 1]);
   }
 
   valueOf(field: number): string {
-    return this.text.slice(this.offsets[field * 4 + 2]!, this.offsets[field * 4 + 3]!);
+    return this.text.slice(this.offsets[field * 4 + 2], this.offsets[field * 4 + 3]);
   }
 
   /** Value of the first line of a known kind, '' when absent. */

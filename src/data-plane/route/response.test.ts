@@ -21,7 +21,7 @@ function answered(
   const state = { ...createRouteState(), responseFields: early };
   const decision = compileStaticResponse(respond(body, rest), NO_FACTS)(requestOf(facts), state);
   assert.equal(decision.kind, 'respond');
-  return decision as RespondDecision;
+  return decision;
 }
 
 describe('operations on a proxied response', () => {

@@ -50,8 +50,8 @@ const ipHashFields = {
   nat64: list(nat64Prefix()).default([]),
 };
 
-function ipHash<Name extends 'ip_hash' | 'client_ip_hash'>(name: Name): z.ZodType<IpHashConfig> {
-  return object({ policy: z.literal<IpHashConfig['policy']>(name), ...ipHashFields }).refine(
+function ipHash(name: IpHashConfig['policy']): z.ZodType<IpHashConfig> {
+  return object({ policy: z.literal(name), ...ipHashFields }).refine(
     (config) => config.mapping === 'modulo' || config.on_failure === 'home',
     { error: "on_failure 'all' belongs to mapping 'modulo': rendezvous moves only the clients of a lost server" },
   );
@@ -97,8 +97,8 @@ const cookie: z.ZodType<CookieConfig> = object({
   fallback: z.lazy(() => fallback).default({ policy: 'random' }),
 });
 
-function plain<Name extends PlainPolicyConfig['policy']>(name: Name): z.ZodType<PlainPolicyConfig> {
-  return object({ policy: z.literal<PlainPolicyConfig['policy']>(name) });
+function plain(name: PlainPolicyConfig['policy']): z.ZodType<PlainPolicyConfig> {
+  return object({ policy: z.literal(name) });
 }
 
 export const selectionPolicySchema: z.ZodType<SelectionPolicyConfig> = moduleOf<SelectionPolicyConfig>({

@@ -73,7 +73,7 @@ test('the request carries method, URI, the configured Host, given headers and bo
       let body = '';
       request.on('data', (part) => (body += part));
       request.on('end', () => {
-        seen = `${request.method} ${request.url} ${request.headers.host} ${request.headers['x-probe']} ${body}`;
+        seen = `${request.method} ${request.url} ${request.headers.host} ${String(request.headers['x-probe'])} ${body}`;
         response.end();
       });
     },
@@ -279,8 +279,8 @@ test('trouble of this machine is told from trouble of the server', () => {
 
 const STARVED = `
   import { openSync } from 'node:fs';
-  import { systemClock } from '${new URL('../../../shared/clock.ts', import.meta.url)}';
-  import { httpProbe } from '${new URL('./http.ts', import.meta.url)}';
+  import { systemClock } from '${new URL('../../../shared/clock.ts', import.meta.url).href}';
+  import { httpProbe } from '${new URL('./http.ts', import.meta.url).href}';
   const options = ${JSON.stringify(DEFAULTS)};
   const run = () => httpProbe.run({ host: '127.0.0.1', port: Number(process.argv[1]) }, options, {
     clock: systemClock, signal: new AbortController().signal,
