@@ -17,7 +17,9 @@ export const CHANGED_CONFIGS: readonly BigConfig[] = [
 
 function manySites(sites: number, size: number, changed: number): string {
   const blocks = Array.from({ length: sites }, (_, site) => {
-    const upstreams = Array.from({ length: size }, (_member, at) => addressOf(site * size + at + (site < changed ? 1 : 0)));
+    const upstreams = Array.from({ length: size }, (_member, at) =>
+      addressOf(site * size + at + (site < changed ? 1 : 0)),
+    );
     return `http://site-${site}.example.com:0 {\n\treverse_proxy ${upstreams.join(' ')} {\n\t\tlb_policy round_robin\n\t}\n}\n`;
   });
   return `{\n\tdefault_bind 127.0.0.1\n\tauto_https off\n}\n${blocks.join('')}`;

@@ -86,10 +86,12 @@ async function measure(config: BigConfig, changed: BigConfig): Promise<void> {
     workerEntry: new URL('watched-worker.ts', import.meta.url),
   });
   const endpoint = startAdmin(plane);
-  const load = ({ text }: BigConfig) => async (): Promise<string> => {
-    await plane.load({ text, adapter: 'caddyfile', filename: 'Caddyfile' });
-    return '';
-  };
+  const load =
+    ({ text }: BigConfig) =>
+    async (): Promise<string> => {
+      await plane.load({ text, adapter: 'caddyfile', filename: 'Caddyfile' });
+      return '';
+    };
   const settle = async (): Promise<string> => new Promise((resolve) => setTimeout(() => resolve(''), SETTLE_MS));
   await phase('first load', load(config));
   await phase('after it', settle);

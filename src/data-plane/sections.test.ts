@@ -48,12 +48,15 @@ test('members that came ahead stand before those of the section', () => {
   const sections = begun();
   finish(sections);
   const pool = sections.pool(HASH);
-  assert.deepEqual(NAMES.map((_, at) => [pool.upstream(at), pool.endpoint(at, 0).port]), [
-    ['a', 8000],
-    ['b', 8001],
-    ['c', 8002],
-    ['d', 8003],
-  ]);
+  assert.deepEqual(
+    NAMES.map((_, at) => [pool.upstream(at), pool.endpoint(at, 0).port]),
+    [
+      ['a', 8000],
+      ['b', 8001],
+      ['c', 8002],
+      ['d', 8003],
+    ],
+  );
   assert.equal(pool.size, 4);
 });
 

@@ -14,7 +14,8 @@ export function adaptConfig(
   env: NodeJS.ProcessEnv,
   readFile?: (path: string) => string,
 ): AdaptedConfig {
-  if (adapter === 'caddyfile') return adaptCaddyfile(text, { filename, env, ...(readFile === undefined ? {} : { readFile }) });
+  if (adapter === 'caddyfile')
+    return adaptCaddyfile(text, { filename, env, ...(readFile === undefined ? {} : { readFile }) });
   return { config: parseConfigJson(text, filename), warnings: [], positions: new Map() };
 }
 

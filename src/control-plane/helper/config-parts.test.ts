@@ -55,12 +55,16 @@ for (const { name, input } of goldenCases(GOLDEN)) {
 
 test('a large pool comes in many parts and is whole and frozen at the end', () => {
   const upstreams = Array.from({ length: 5001 }, (_, at) => `127.0.${at >> 8}.${at & 255}:80`);
-  const job = jobOf(`http://:8080 {\n\treverse_proxy ${upstreams.join(' ')}\n}\nhttp://:8081 {\n\treverse_proxy one:80 two:80\n}\n`);
+  const job = jobOf(
+    `http://:8080 {\n\treverse_proxy ${upstreams.join(' ')}\n}\nhttp://:8081 {\n\treverse_proxy one:80 two:80\n}\n`,
+  );
   const { result, replies } = throughParts(job);
   assert.deepEqual(result, runConfigJob(job));
   assert.ok(replies > 4, `${replies} replies`);
   const pool = result.compiled!.pools.find(({ members }) => members.length === 5001)!;
-  assert.ok([pool, pool.members, pool.members[5000], pool.section.members, pool.section.members[5000]].every(Object.isFrozen));
+  assert.ok(
+    [pool, pool.members, pool.members[5000], pool.section.members, pool.section.members[5000]].every(Object.isFrozen),
+  );
 });
 
 test('the config in force is not compiled again', () => {

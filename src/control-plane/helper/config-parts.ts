@@ -64,8 +64,11 @@ export class ConfigAssembly {
   #head: Extract<ConfigPart, { kind: 'head' }> | null = null;
   readonly #sections: Map<SectionHash, Section> = new Map();
   readonly #pools: PoolSpec[] = [];
-  #open: { readonly head: PoolHead; readonly members: MemberSpec[]; readonly plans: PoolSection['members'][number][] } | null =
-    null;
+  #open: {
+    readonly head: PoolHead;
+    readonly members: MemberSpec[];
+    readonly plans: PoolSection['members'][number][];
+  } | null = null;
 
   take(part: ConfigPart): void {
     switch (part.kind) {

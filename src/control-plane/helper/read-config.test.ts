@@ -45,7 +45,10 @@ test('the thread gives the result that reading inline gives', async () => {
 });
 
 test('the thread refuses with the error that reading inline gives', async () => {
-  for (const text of ['http://:80 {\n\treverse_proxy one:80 {\n\t\tlb_policy nonsense\n\t}\n}\n', ':80 {\n\tbind {\n']) {
+  for (const text of [
+    'http://:80 {\n\treverse_proxy one:80 {\n\t\tlb_policy nonsense\n\t}\n}\n',
+    ':80 {\n\tbind {\n',
+  ]) {
     const inline = await refusalOf(readLargeOrSmall(jobOf(text)));
     const aside = await refusalOf(readAside(jobOf(text)));
     assert.ok(inline instanceof ConfigError && aside instanceof ConfigError);
@@ -75,7 +78,11 @@ test('a small file that imports a large one counts as large', async (t) => {
 });
 
 test('a large text is adapted without being validated', async () => {
-  const request = { text: `${PADDING}http://:8080 {\n\treverse_proxy one:80 {\n\t\tlb_policy ip_hash\n\t\thealth_uri /\n\t\thealth_body (\n\t}\n}\n`, adapter: 'caddyfile', filename: 'F' } as const;
+  const request = {
+    text: `${PADDING}http://:8080 {\n\treverse_proxy one:80 {\n\t\tlb_policy ip_hash\n\t\thealth_uri /\n\t\thealth_body (\n\t}\n}\n`,
+    adapter: 'caddyfile',
+    filename: 'F',
+  } as const;
   const { config } = await adaptLargeOrSmall(request, {});
   assert.match(JSON.stringify(config), /"expect_body":"\("/);
 });

@@ -149,9 +149,10 @@ export class Upstreams {
     this.#generations.set(generation, compiled.nameRefreshMs);
     try {
       for (const server of compiled.servers) this.#servers.hold(server.name, generation);
-      const pools = await this.#hold(compiled.pools, generation);
-      await this.#resolve(pools);
-      await this.#place(pools, generation);
+      const slice = new Slice(this.#deps.clock);
+      const pools = await this.#hold(compiled.pools, generation, slice);
+      await this.#resolve(await this.#unresolved(pools, slice));
+      await this.#place(pools, generation, slice);
       for (const pool of pools) this.#handedOut.add(pool);
       return { serverRows: this.#servers.of(generation) };
     } catch (error) {
@@ -262,8 +263,18 @@ export class Upstreams {
     this.#admin.stop();
   }
 
-  async #resolve(pools: readonly Pool[]): Promise<void> {
-    const names = pools.flatMap((pool) => pool.members.map((member) => member.name));
+  async #unresolved(pools: readonly Pool[], slice: Slice): Promise<ReadonlySet<WatchedName>> {
+    const names = new Set<WatchedName>();
+    for (const { members } of pools) {
+      for (const { name } of members) {
+        if (name.addresses().length === 0) names.add(name);
+        if (slice.used) await slice.next();
+      }
+    }
+    return names;
+  }
+
+  async #resolve(names: ReadonlySet<WatchedName>): Promise<void> {
     await new Promise<void>((resolve) => {
       const patience = this.#deps.clock.after(NAME_WAIT_MS, resolve);
       void this.#names.settle(names).then(() => {
@@ -273,8 +284,7 @@ export class Upstreams {
     });
   }
 
-  async #hold(specs: readonly PoolSpec[], generation: number): Promise<readonly Pool[]> {
-    const slice = new Slice(this.#deps.clock);
+  async #hold(specs: readonly PoolSpec[], generation: number, slice: Slice): Promise<readonly Pool[]> {
     const pools: Pool[] = [];
     for (const spec of specs) {
       this.#assertWanted(generation);
@@ -289,8 +299,7 @@ export class Upstreams {
     return pools;
   }
 
-  async #place(pools: readonly Pool[], generation: number): Promise<void> {
-    const slice = new Slice(this.#deps.clock);
+  async #place(pools: readonly Pool[], generation: number, slice: Slice): Promise<void> {
     this.#assertWanted(generation);
     for (const pool of pools) {
       for (const member of pool.members) {
