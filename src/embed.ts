@@ -177,8 +177,15 @@ function hasAdminSection(config: unknown): boolean {
   return typeof config === 'object' && config !== null && 'admin' in config && config.admin !== null;
 }
 
+const BIND_PROBLEMS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'address already in use (is another Holdfast or Caddy running?)',
+  EADDRNOTAVAIL: 'the address is not on this machine (check the admin address and `ip address`)',
+  EACCES: 'permission denied (ports below 1024 need root or CAP_NET_BIND_SERVICE)',
+  ENOTFOUND: 'the name does not resolve (is it in DNS or the hosts file?)',
+};
+
 function bindProblem({ host, port }: AdminSpec, error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  const why = code === 'EADDRINUSE' ? 'address already in use (is another Holdfast or Caddy running?)' : code;
+  const why = BIND_PROBLEMS[code] ?? code;
   return `cannot open the admin endpoint on ${joinHostPort(host, port)}: ${why}`;
 }

@@ -37,9 +37,13 @@ async function send(
     });
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause.message : String(error);
-    throw new CliError(`no admin API at ${address} (${cause || 'no connection'}): is holdfast running?`, 1, {
-      cause: error,
-    });
+    throw new CliError(
+      `no admin API at ${address} (${cause || 'no connection'}): is holdfast running there? --address names another one`,
+      1,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

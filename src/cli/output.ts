@@ -1,4 +1,5 @@
 import type { ConfigWarning } from '../control-plane/compile/compiled.ts';
+import type { Logger } from '../shared/log.ts';
 
 /** Where a command reads and writes: the process's own streams, except in tests. */
 export interface Terminal {
@@ -9,10 +10,16 @@ export interface Terminal {
 
 /** Prints warnings to stderr, one a line. */
 export function printWarnings(terminal: Terminal, warnings: readonly ConfigWarning[]): void {
-  for (const warning of warnings) terminal.stderr.write(`${warningText(warning)}\n`);
+  for (const warning of warnings) terminal.stderr.write(`warning: ${placedText(warning)}\n`);
 }
 
-function warningText({ file, line, directive, message }: ConfigWarning): string {
+/** The same as log lines, for a process whose stderr is a log. */
+export function logWarnings(log: Logger, warnings: readonly ConfigWarning[]): void {
+  for (const warning of warnings) log.warn(placedText(warning), { event: 'config-warning' });
+}
+
+/** `<file>:<line>: <directive>: <text>`. */
+function placedText({ file, line, directive, message }: ConfigWarning): string {
   const place = line > 0 ? `${file}:${line}: ` : '';
-  return `warning: ${place}${directive === '' ? '' : `${directive}: `}${message}`;
+  return `${place}${directive === '' ? '' : `${directive}: `}${message}`;
 }

@@ -6,8 +6,8 @@ import type { LoadRequest } from '../control-plane/types.ts';
 import { createBalancer } from '../embed.ts';
 import type { Logger } from '../shared/log.ts';
 import { joinHostPort } from '../shared/net/address.ts';
-import { printWarnings, type Terminal } from './output.ts';
-import { onStopSignals } from './signals.ts';
+import { logWarnings, type Terminal } from './output.ts';
+import { onSignals } from './signals.ts';
 
 export interface RunSettings {
   readonly workers?: number;
@@ -32,11 +32,11 @@ export async function runBalancer(request: LoadRequest, terminal: Terminal, sett
     admin: true,
     log,
     onDebug: (on) => log.setDebug(on),
-    onWarnings: (warnings) => printWarnings(terminal, warnings),
+    onWarnings: (warnings) => logWarnings(log, warnings),
     ...(settings.keepsData ? { dataDir: dataFolder(terminal.env) } : {}),
     ...(settings.workers === undefined ? {} : { workers: settings.workers }),
   });
-  const release = takeOverProcess(balancer, log);
+  const release = takeOverProcess(balancer, log, 'isTTY' in terminal.stderr && terminal.stderr.isTTY === true);
   const finish = settings.started(balancer, log);
   log.info('serving', {
     listeners: [...balancer.addresses().values()].map(({ host, port }) => joinHostPort(host, port)),
@@ -48,18 +48,22 @@ export async function runBalancer(request: LoadRequest, terminal: Terminal, sett
 }
 
 /** Signal and exception handlers belong to the process, so only the commands that own it install them. */
-function takeOverProcess(balancer: Balancer, log: Logger): () => void {
-  const releaseSignals = onStopSignals(
-    (signal) => {
+function takeOverProcess(balancer: Balancer, log: Logger, atTerminal: boolean): () => void {
+  const releaseSignals = onSignals({
+    drain: (signal) => {
       log.info('finishing running work; a second signal ends it at once', { signal });
       void balancer.drain();
     },
-    () => {
+    force: () => {
       log.warn('second signal: ending at once');
       setTimeout(() => process.exit(1), FORCED_END_MS).unref();
       void balancer.stop(0).finally(() => process.exit(1));
     },
-  );
+    // At a terminal it says that the terminal is gone.
+    ...(atTerminal
+      ? {}
+      : { hangup: () => log.warn('SIGHUP is ignored: use holdfast reload to load a changed config') }),
+  });
   const noteFault = (error: unknown): void => balancer.noteFault(error);
   process.on('uncaughtException', noteFault);
   process.on('unhandledRejection', noteFault);

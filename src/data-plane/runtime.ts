@@ -4,7 +4,6 @@
  */
 import type { Socket } from 'node:net';
 import type { Clock } from '../shared/clock.ts';
-import type { WorkerMessage } from '../shared/messages.ts';
 import type { MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
 import type { Random } from '../shared/random.ts';
 import {
@@ -13,7 +12,7 @@ import {
   LANE_TUNNELS,
   SERVER_CONNECTIONS_ACCEPTED,
 } from '../shared/state-table/layout.ts';
-import type { Rows, StateTable } from '../shared/state-table/table.ts';
+import type { Rows } from '../shared/state-table/table.ts';
 import { AccessLog } from './access-log.ts';
 import { Head } from './http1/head.ts';
 import { ServerConnection } from './http1/server-connection.ts';
@@ -41,8 +40,6 @@ export class Runtime implements WorkerRuntime, World {
   readonly clock: Clock;
   readonly random: Random;
   readonly wheel: TimerWheel;
-  readonly table: StateTable;
-  readonly lane: number;
   readonly facts: Rows;
   readonly servers: Rows;
   readonly endpoints: Endpoints;
@@ -65,8 +62,6 @@ export class Runtime implements WorkerRuntime, World {
     this.#processFacts = processFacts;
     this.clock = deps.clock;
     this.random = deps.random;
-    this.table = deps.table;
-    this.lane = deps.lane;
     this.facts = deps.table.facts(deps.lane);
     this.servers = deps.table.servers(deps.lane);
     this.wheel = new TimerWheel(deps.clock);
@@ -146,7 +141,7 @@ export class Runtime implements WorkerRuntime, World {
   // --- connections --------------------------------------------------------------------------------
 
   accept(listenerKey: string, socket: Socket): void {
-    this.table.lanes.add(this.lane, LANE_CONNECTIONS, 1);
+    this.#countLane(LANE_CONNECTIONS, 1);
     const connection = new ServerConnection(this, socket, listenerKey);
     this.#connections.add(connection);
     const current = this.current(listenerKey);
@@ -176,8 +171,8 @@ export class Runtime implements WorkerRuntime, World {
     if (this.#connections.size > 0) await promise;
     timer.cancel();
     const left = this.#connections.size;
+    for (const connection of [...this.#connections]) connection.abort();
     this.resetAll();
-    this.accessLog.flush();
     return left;
   }
 
@@ -187,14 +182,11 @@ export class Runtime implements WorkerRuntime, World {
     this.accessLog.flush();
   }
 
-  /** Nothing to do: the wheel turns by itself. */
-  heartbeat(): void {}
+  #countLane(word: number, delta: number): void {
+    this.#deps.table.lanes.add(this.#deps.lane, word, delta);
+  }
 
   // --- the world of exchanges ---------------------------------------------------------------------
-
-  post(message: WorkerMessage): void {
-    this.#deps.post(message);
-  }
 
   current(listenerKey: string): { readonly server: HttpServer; readonly generation: Generation } | null {
     const generation = this.#force?.generation;
@@ -204,26 +196,26 @@ export class Runtime implements WorkerRuntime, World {
 
   exchangeStarted(generation: Generation): void {
     generation.active += 1;
-    this.table.lanes.add(this.lane, LANE_EXCHANGES, 1);
+    this.#countLane(LANE_EXCHANGES, 1);
   }
 
   exchangeEnded(generation: Generation): void {
     generation.active -= 1;
-    this.table.lanes.add(this.lane, LANE_EXCHANGES, -1);
+    this.#countLane(LANE_EXCHANGES, -1);
     if (generation.active === 0 && generation !== this.#force?.generation) this.#reportIdle(generation);
   }
 
   tunnelStarted(): void {
-    this.table.lanes.add(this.lane, LANE_TUNNELS, 1);
+    this.#countLane(LANE_TUNNELS, 1);
   }
 
   tunnelEnded(): void {
-    this.table.lanes.add(this.lane, LANE_TUNNELS, -1);
+    this.#countLane(LANE_TUNNELS, -1);
   }
 
   connectionClosed(connection: ServerConnection): void {
     if (!this.#connections.delete(connection)) return;
-    this.table.lanes.add(this.lane, LANE_CONNECTIONS, -1);
+    this.#countLane(LANE_CONNECTIONS, -1);
     if (this.#connections.size === 0) this.#onEmpty?.();
   }
 

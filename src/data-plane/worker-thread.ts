@@ -46,9 +46,8 @@ export interface WorkerRuntime {
   cutSlots(slots: readonly number[]): void;
   /** Resolves with the number of connections that had to be reset. */
   drain(graceMs: number): Promise<number>;
-  /** Resets every socket, synchronously. */
+  /** Resets every socket, synchronously and whatever state they are in: the last act of a thread that threw, too. */
   resetAll(): void;
-  heartbeat(): void;
 }
 
 /** Runs this thread as a worker until the control plane ends it or something throws. */
@@ -91,7 +90,6 @@ class WorkerThread {
 
   #beat(): void {
     this.#table.lanes.add(this.#init.lane, LANE_HEARTBEAT, 1);
-    this.#runtime.heartbeat();
   }
 
   /** One case a message, flat on purpose: the switch is the protocol. */

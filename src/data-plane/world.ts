@@ -1,8 +1,7 @@
 /** One worker's world, passed as an argument to everything that runs in it. */
 import type { Clock } from '../shared/clock.ts';
-import type { WorkerMessage } from '../shared/messages.ts';
 import type { Random } from '../shared/random.ts';
-import type { Rows, StateTable } from '../shared/state-table/table.ts';
+import type { Rows } from '../shared/state-table/table.ts';
 import type { AccessLog } from './access-log.ts';
 import type { Head } from './http1/head.ts';
 import type { ServerConnection } from './http1/server-connection.ts';
@@ -14,14 +13,11 @@ export interface World {
   readonly clock: Clock;
   readonly random: Random;
   readonly wheel: TimerWheel;
-  readonly table: StateTable;
-  readonly lane: number;
   /** Rows of the worker's own lane. */
   readonly facts: Rows;
   readonly servers: Rows;
   readonly endpoints: Endpoints;
   readonly accessLog: AccessLog;
-  post(message: WorkerMessage): void;
   /** No keep-alive any more: the worker is draining. */
   readonly draining: boolean;
   /** The server and generation for the next request of a listener; null when the listener is gone. */

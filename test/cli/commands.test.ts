@@ -187,6 +187,12 @@ test('reload and stop tell that nobody answers at the admin address', async (t) 
   for (const command of [['reload', '--config', file], ['stop']]) {
     const { code, stderr } = await runInProcess([...command, '--address', address]);
     assert.equal(code, 1);
-    assert.match(stderr, new RegExp(`^holdfast: no admin API at ${address} .*is holdfast running\\?$`, 'm'));
+    assert.match(
+      stderr,
+      new RegExp(
+        `^holdfast: no admin API at ${address} .*is holdfast running there\\? --address names another one$`,
+        'm',
+      ),
+    );
   }
 });

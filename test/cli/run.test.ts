@@ -95,6 +95,35 @@ test('run serves, reloads through the admin API, and ends with 0 on SIGTERM', TI
   assert.equal(await ended, 0);
 });
 
+test('reload tells each warning once, with its line', TIMEOUT, async (t) => {
+  const backendPort = await startBackend(t);
+  const { admin, folder } = await startRun(t, backendPort);
+  const sticky = caddyfile(backendPort).replace(/(reverse_proxy .*)/, '$1 {\n\t\tlb_policy cookie\n\t}');
+  await writeFile(join(folder, 'Caddyfile'), sticky);
+  const { code, stderr } = await runHoldfast(['reload', '--address', admin], { cwd: folder });
+  assert.equal(code, 0, stderr);
+  assert.equal(stderr.match(/^warning: Caddyfile:9: lb_policy: cookie lb has no secret/gm)?.length, 1, stderr);
+  assert.doesNotMatch(stderr, /apps\.http/);
+});
+
+test('run writes warnings about the config as log lines', TIMEOUT, async (t) => {
+  const backendPort = await startBackend(t);
+  const { folder, logged } = await startRun(t, backendPort, ['--watch']);
+  await writeFile(join(folder, 'Caddyfile'), caddyfile(backendPort, '{$UNSET_BY_NOBODY}text'));
+  const warned = (await logged('the environment has no UNSET_BY_NOBODY')) as Record<string, unknown>;
+  assert.deepEqual([warned['level'], warned['event']], ['warn', 'config-warning']);
+  assert.match(String(warned['msg']), /^Caddyfile:7: \{\$UNSET_BY_NOBODY\}: /);
+});
+
+test('SIGHUP without a terminal is told and ends nothing', TIMEOUT, async (t) => {
+  const { child, site, ended, logged } = await startRun(t, await startBackend(t));
+  child.kill('SIGHUP');
+  await logged('SIGHUP is ignored: use holdfast reload');
+  assert.equal(await (await fetch(`${site}/`)).text(), 'hello\n');
+  child.kill('SIGTERM');
+  assert.equal(await ended, 0);
+});
+
 test('stop ends a running balancer with 0', TIMEOUT, async (t) => {
   const { admin, ended } = await startRun(t, await startBackend(t));
   const stop = await runHoldfast(['stop', '--address', admin]);

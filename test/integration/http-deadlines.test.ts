@@ -194,3 +194,16 @@ test('a silent tunnel outlives every deadline', async (t) => {
   await client.until(() => client.received === 'pong');
   client.close();
 });
+
+test('a total limit for answers, if set, holds for a stream that the client reads as it trickles', async (t) => {
+  const upstream = await startScripted(t, (socket) => {
+    socket.once('data', () => {
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      const timer = setInterval(() => socket.write('x'), 50);
+      socket.on('close', () => clearInterval(timer));
+    });
+  });
+  const balancer = await start(t, 'write 600ms', `reverse_proxy 127.0.0.1:${upstream.port}`);
+  const client = await openClient(balancer.port);
+  assert.equal(await client.send(GET).ended(), 'reset');
+});

@@ -239,3 +239,19 @@ test('WebSocket clients and servers talk: text, 1 MiB binary, compression, subpr
   await eventually(() => closes.length === 1, 'the close at the server');
   assert.deepEqual(closes, [4001]);
 });
+
+test('bytes and the end of a client that did not wait for the 101 reach the upstream in this order', async (t) => {
+  const upstream = await startScripted(t, (socket, _, received) => {
+    socket.once('data', () => {
+      setTimeout(() => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'), 300);
+    });
+    socket.on('end', () => socket.end(`got ${received().split('\r\n\r\n')[1]}`));
+  });
+  const balancer = await startBalancer(t, site(`reverse_proxy 127.0.0.1:${upstream.port}`));
+  const client = await openClient(balancer.port);
+  client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\nearly');
+  client.socket.end();
+  assert.equal((await client.response()).status, 101);
+  assert.equal(await client.ended(), 'fin');
+  assert.equal(client.received, 'got early');
+});

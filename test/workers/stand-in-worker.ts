@@ -76,8 +76,6 @@ class StandIn implements WorkerRuntime {
     for (const socket of this.#sockets) resetSocket(socket);
   }
 
-  heartbeat(): void {}
-
   #runsOnLaneOne(): boolean {
     return this.#deps.lane === 1 && this.#generation !== 0;
   }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
-import { describePlace, type Positions } from '../../control-plane/config/positions.ts';
+import type { ConfigWarning } from '../../control-plane/compile/compiled.ts';
+import { describePlace, findPosition, type Positions } from '../../control-plane/config/positions.ts';
 import { DEFAULT_ADMIN_ADDRESS, postAdmin } from '../admin-client.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
 import { CliError } from '../failure.ts';
@@ -35,23 +36,43 @@ export function addReloadCommand(program: Command, terminal: Terminal): void {
         throw placedInFile(error, positions);
       });
       const loaded = readReply(reply);
-      const told = new Set(warnings.map(({ message }) => message));
-      printWarnings(
-        terminal,
-        loaded.warnings.filter(({ message }) => !told.has(message)),
-      );
+      printWarnings(terminal, untoldWarnings(loaded.warnings, warnings, positions));
       terminal.stdout.write(loaded.unchanged ? 'nothing changed\n' : 'reloaded\n');
     });
 }
 
-/** The balancer was sent JSON, so what it could not put in force it places by JSON path. */
+/** The balancer was sent JSON, so it places faults and warnings by JSON path. */
+const PATH_AT_END = /, at (apps\.\S+)$/;
+
 function placedInFile(error: unknown, positions: Positions): unknown {
   if (!(error instanceof CliError)) return error;
-  const message = error.message.replace(
-    /, at (apps\.\S+)$/,
-    (_, path: string) => `, at ${describePlace(positions, path)}`,
-  );
+  const message = error.message.replace(PATH_AT_END, (_, path: string) => `, at ${describePlace(positions, path)}`);
   return new CliError(message, error.exitCode, { cause: error });
+}
+
+/**
+ * Warnings of the balancer about places that nothing was told of here. What it says of the others is the same in
+ * other words: it knows its data directory.
+ */
+function untoldWarnings(
+  found: readonly ConfigWarning[],
+  told: readonly ConfigWarning[],
+  positions: Positions,
+): readonly ConfigWarning[] {
+  const known = new Set(told.map(subjectOf));
+  return found.map((warning) => placedWarning(warning, positions)).filter((warning) => !known.has(subjectOf(warning)));
+}
+
+function placedWarning(warning: ConfigWarning, positions: Positions): ConfigWarning {
+  const path = PATH_AT_END.exec(warning.message)?.[1];
+  const position = path === undefined ? null : findPosition(positions, path);
+  if (position === null) return warning;
+  const { file, line } = position;
+  return { ...warning, file, line, message: warning.message.replace(PATH_AT_END, '') };
+}
+
+function subjectOf({ file, line, directive, message }: ConfigWarning): string {
+  return line > 0 ? `${file}:${line}: ${directive}` : message;
 }
 
 /** `admin.listen` of the config: the balancer that runs an older one listens there too, most likely. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { LoadRequest } from '../../control-plane/types.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
-import { printWarnings, type Terminal } from '../output.ts';
+import { logWarnings, type Terminal } from '../output.ts';
 import { addConfigOptions, readWorkers } from '../shared-options.ts';
 import { watchFile } from '../watch.ts';
 
@@ -30,7 +30,7 @@ export function addRunCommand(program: Command, terminal: Terminal): void {
             try {
               const fresh: LoadRequest = await readConfigFile(options);
               const { warnings, unchanged } = await balancer.reload(fresh.text, fresh);
-              printWarnings(terminal, warnings);
+              logWarnings(log, warnings);
               if (!unchanged) log.info('config file changed: reloaded', { file: fresh.filename });
             } catch (error) {
               log.error('config file changed, but it was not loaded: the old config goes on', { error });

@@ -52,7 +52,7 @@ export function jsonReply(value: unknown, status = 200, headers: Readonly<Record
   return { status, headers: { 'Content-Type': 'application/json', ...headers }, body: `${JSON.stringify(value)}\n` };
 }
 
-/** The JSON array of `items`. A list of more than one piece is made while it is sent. */
+/** The JSON array of `items`, each on a line of its own. A list of more than one piece is made while it is sent. */
 export async function jsonListReply(items: Iterable<unknown> | AsyncIterable<unknown>): Promise<AdminReply> {
   const pieces = listPieces(items);
   const first = await pieces.next();
@@ -72,7 +72,7 @@ async function* listPieces(items: Iterable<unknown> | AsyncIterable<unknown>): A
   let separator = '';
   for await (const item of items) {
     piece += separator + JSON.stringify(item);
-    separator = ',';
+    separator = ',\n';
     if (piece.length < PIECE_CHARS) continue;
     yield piece;
     piece = '';

@@ -137,6 +137,10 @@ const IN_PROXY: readonly (readonly [line: string, message: string])[] = [
   ['transport fastcgi', 'module not registered: http.reverse_proxy.transport.fastcgi; the only transport is http'],
   ['transport http {\nfoo\n}', 'unrecognized subdirective foo'],
   ['toString', 'unrecognized subdirective toString'],
+  ['lb_polcy first', "unrecognized subdirective lb_polcy (did you mean 'lb_policy'?)"],
+  ['transport http {\ndial_timout 1s\n}', "unrecognized subdirective dial_timout (did you mean 'dial_timeout'?)"],
+  ['lb_policy cookie {\nsamesite lax\n}', "unrecognized option 'samesite' (did you mean 'same_site'?)"],
+  ['lb_policy ip_hash {\nsed 1\n}', "unrecognized option 'sed' (did you mean 'seed'?)"],
 ];
 
 for (const [line, message] of IN_PROXY) {
@@ -184,6 +188,24 @@ const ELSEWHERE: readonly (readonly [text: string, message: string])[] = [
     'a.test {\n @m nope x\n respond @m hi\n}',
     "unrecognized matcher module 'nope': known are client_ip, expression, header, header_regexp, host, method, not, path, path_regexp, protocol, query, remote_ip, vars, vars_regexp, at Caddyfile:2",
   ],
+  ['a.test {\n revers_proxy b\n}', "Caddyfile:2: unrecognized directive: revers_proxy (did you mean 'reverse_proxy'?)"],
+  [
+    'a.test {\n handle {\n  respnd b\n }\n}',
+    "parsing caddyfile tokens for 'handle': unrecognized directive: respnd (did you mean 'respond'?), at Caddyfile:3",
+  ],
+  [
+    'a.test {\n encode gzip\n}',
+    'Caddyfile:2: unrecognized directive: encode (Caddy has it, this version of Holdfast does not: remove it)',
+  ],
+  [
+    '{\n email a@b.test\n}',
+    'Caddyfile:2: unrecognized global option: email (Caddy has it, this version of Holdfast does not: remove it)',
+  ],
+  [
+    'a.test\n{\n respond x\n}',
+    'Caddyfile:2: unrecognized directive: { (a block opens on the line of the site or directive it belongs to)',
+  ],
+  ['{\n grace_perod 1s\n}', "Caddyfile:2: unrecognized global option: grace_perod (did you mean 'grace_period'?)"],
   ['a.test {\n @m path /x\n @m path /y\n}', 'matcher is defined more than once: @m, at Caddyfile:3'],
   [
     'a.test {\n log {\n  level LOUD\n }\n}',

@@ -20,7 +20,7 @@ import { buildServers } from './servers/servers.ts';
 import type { Site } from './servers/site.ts';
 import { failure, lineFailure } from './syntax/failure.ts';
 import { parseDocument, type SiteBlock } from './syntax/parser.ts';
-import type { Token } from './syntax/token.ts';
+import type { Place, Token } from './syntax/token.ts';
 
 export interface AdaptOptions {
   /** Name shown in errors; imports are relative to its folder. */
@@ -56,8 +56,8 @@ export function adaptCaddyfile(text: string, options: AdaptOptions): AdaptResult
 function adapt(text: string, options: AdaptOptions, adaptation: Adaptation): JsonObject {
   const local = localFiles();
   const files = { readFile: options.readFile ?? local.readFile, glob: options.glob ?? local.glob };
-  const report = (token: Token, directive: string, message: string): void =>
-    warn(adaptation, token, directive, message);
+  const report = (place: Place, directive: string, message: string): void =>
+    warn(adaptation, place, directive, message);
   const document = parseDocument(text, { filename: options.filename, env: options.env, files, warn: report });
   const globals = parseGlobalOptions(document.globals, adaptation);
   const base = { adaptation, matchers: new Map<string, JsonObject>(), parseBlock };

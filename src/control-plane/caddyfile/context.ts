@@ -3,7 +3,7 @@ import type { ConfigWarning } from '../compile/compiled.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import { positionOf } from './syntax/failure.ts';
 import type { Statement } from './syntax/statement.ts';
-import type { Token } from './syntax/token.ts';
+import type { Place, Token } from './syntax/token.ts';
 
 /** Where objects of the config, and single fields of them, were written. */
 export class Origins {
@@ -119,6 +119,6 @@ export interface Directive {
   parse(statement: Statement, context: SiteContext): readonly SiteValue[];
 }
 
-export function warn(adaptation: Adaptation, token: Token, directive: string, message: string): void {
-  adaptation.warnings.push({ file: token.file, line: token.line, directive, message });
+export function warn(adaptation: Adaptation, { file, line }: Place, directive: string, message: string): void {
+  adaptation.warnings.push({ file, line, directive, message });
 }

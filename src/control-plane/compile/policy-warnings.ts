@@ -40,7 +40,11 @@ export function warnSecret(run: Compilation, path: string, secret: string): void
   if (PUBLISHED_WORDS.includes(lower) || PUBLISHED_SECRETS.some((known) => lower.includes(known))) {
     run.warn(path, 'lb_policy', `the cookie secret stands in published examples: replace it, ${HOW_TO_MAKE_ONE}`);
   } else if (Buffer.byteLength(secret) < MIN_SECRET_BYTES) {
-    run.warn(path, 'lb_policy', `the cookie secret is shorter than ${MIN_SECRET_BYTES} bytes: ${HOW_TO_MAKE_ONE}`);
+    run.warn(
+      path,
+      'lb_policy',
+      `the cookie secret is shorter than ${MIN_SECRET_BYTES} bytes: replace it, ${HOW_TO_MAKE_ONE}`,
+    );
   }
 }
 

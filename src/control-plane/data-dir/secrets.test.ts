@@ -36,3 +36,12 @@ test('a damaged file is refused, not used', (t) => {
   writeFileSync(join(dataDir, 'cookie-secret'), 'short');
   assert.throws(() => new GeneratedSecrets(dataDir).secretFor('cookie/lb'), /damaged/);
 });
+
+test('a data directory that cannot be made is refused with the ways out', (t) => {
+  const file = join(folder(t), 'file');
+  writeFileSync(file, '');
+  assert.throws(
+    () => new GeneratedSecrets(join(file, 'data')).secretFor('cookie/lb'),
+    /cannot be kept in \S+cookie-secret \(ENOTDIR\): .*XDG_DATA_HOME.*lb_policy cookie/,
+  );
+});

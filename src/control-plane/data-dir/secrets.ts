@@ -40,14 +40,35 @@ function freshSecret(): string {
 
 function readOrMake(dataDir: string): string {
   const path = join(dataDir, FILE);
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
-  try {
-    writeFileSync(path, `${freshSecret()}\n`, { mode: 0o600, flag: 'wx' });
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  }
-  const secret = readFileSync(path, 'utf8').trim();
+  const secret = keptText(dataDir, path);
   if (secret.length < SECRET_BYTES)
     throw new Error(`${path} is damaged: delete it to have a new secret made (clients get new cookies)`);
   return secret;
+}
+
+/** What the file holds; made first when it is not there. */
+function keptText(dataDir: string, path: string): string {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    makeFile(path);
+    return readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    throw new Error(
+      `the cookie secret cannot be kept in ${path} (${codeOf(error)}): ` +
+        'let this user read and write there, set XDG_DATA_HOME to another folder, or name a secret in lb_policy cookie',
+      { cause: error },
+    );
+  }
+}
+
+function makeFile(path: string): void {
+  try {
+    writeFileSync(path, `${freshSecret()}\n`, { mode: 0o600, flag: 'wx' });
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
 }

@@ -41,6 +41,13 @@ test('a terminal gets readable text', () => {
   assert.match(stripVTControlCharacters(target.lines.join('')), /^\d\d:\d\d:\d\d INFO  serving port=8080\n$/);
 });
 
+test('a terminal is not shown again what the message says', () => {
+  const line = readableLine(
+    JSON.stringify({ level: 'warn', ts: 0, msg: 'app:8080 is down: refused', address: 'app:8080', from: 'up' }),
+  );
+  assert.match(stripVTControlCharacters(line), / app:8080 is down: refused from=up\n$/);
+});
+
 test('control characters of a peer do not reach the terminal', () => {
   const line = readableLine(JSON.stringify({ level: 'info', ts: 0, msg: 'a\u001b[2Jb', path: '/\u0007' }));
   assert.doesNotMatch(stripVTControlCharacters(line).replace(/\n$/, ''), /[\u0000-\u001f\u007f-\u009f]/);

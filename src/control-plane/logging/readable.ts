@@ -3,6 +3,8 @@ import type { LogTarget } from './root-logger.ts';
 
 const COLOURS = { debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const;
 
+const MIN_TOLD_CHARS = 6;
+
 type KnownLevel = keyof typeof COLOURS;
 
 /** Turns JSON log lines into `12:00:01 INFO  message  field=value` for a person at a terminal. */
@@ -17,8 +19,15 @@ export function readableLine(line: string): string {
   const { level, ts, msg, ...fields } = record;
   const label = String(level).toUpperCase().padEnd(5);
   const colour = isKnownLevel(level) ? COLOURS[level] : 'white';
-  const rest = Object.entries(fields).map(([name, value]) => ` ${styleText('gray', `${name}=`)}${fieldText(value)}`);
-  return `${timeOfDay(ts)} ${styleText(colour, label)} ${printable(String(msg))}${rest.join('')}\n`;
+  const text = String(msg);
+  const untold = Object.entries(fields).filter(([, value]) => !isTold(value, text));
+  const rest = untold.map(([name, value]) => ` ${styleText('gray', `${name}=`)}${fieldText(value)}`);
+  return `${timeOfDay(ts)} ${styleText(colour, label)} ${printable(text)}${rest.join('')}\n`;
+}
+
+/** A person need not read twice what the message says in the same words. Short values are there by chance. */
+function isTold(value: unknown, message: string): boolean {
+  return typeof value === 'string' && value.length >= MIN_TOLD_CHARS && message.includes(value);
 }
 
 function parseRecord(line: string): Record<string, unknown> | null {

@@ -85,6 +85,11 @@ export class Head {
   /** `Connection` names fields besides the standard hop-by-hop ones: they must go too (RFC 9110 section 7.6.1). */
   connectionNames: readonly string[] = [];
 
+  /** At least one byte of a body follows the head, or may. */
+  get hasBody(): boolean {
+    return this.body !== BODY_NONE && !(this.body === BODY_LENGTH && this.contentLength === 0);
+  }
+
   nameOf(field: number): string {
     return this.text.slice(this.offsets[field * 4], this.offsets[field * 4 + 1]);
   }

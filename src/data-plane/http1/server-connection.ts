@@ -2,7 +2,8 @@
  * One HTTP/1 connection of a client: cuts the byte stream into requests, one exchange at a time, and
  * frames the answers. Requests that arrive early (pipelining) wait in one bounded buffer.
  *
- * Phases: idle → head → busy → idle … → linger → closed, or busy → tunnel.
+ * Phases: idle → head → busy → idle … → linger → closed, or busy → tunnel. Between busy and idle stands flush when the
+ * client does not read: its next request waits until it has taken the answers before, so that they cannot pile up.
  */
 import type { Socket } from 'node:net';
 import { parseIp, type IpAddress } from '../../shared/net/ip.ts';
@@ -19,13 +20,13 @@ import type { ClientSide, TunnelEnd } from '../proxy/sides.ts';
 import type { HttpServer } from '../server.ts';
 import { Deadline, type Expirable } from '../wheel.ts';
 import type { World } from '../world.ts';
-import { ChunkedDecoder } from './chunked.ts';
-import { BODY_CHUNKED, BODY_CLOSE, BODY_LENGTH, BODY_NONE } from './head.ts';
+import { BodyReader } from './body-reader.ts';
+import { BODY_CHUNKED, BODY_CLOSE } from './head.ts';
 import { MessageWriter } from './message-writer.ts';
 import { parseRequestHead } from './request-parser.ts';
 import { findHeadEnd, hasBareLf, skipLeadingCrlf } from './scan.ts';
 
-type Phase = 'idle' | 'head' | 'busy' | 'linger' | 'tunnel' | 'closed';
+type Phase = 'idle' | 'head' | 'busy' | 'flush' | 'linger' | 'tunnel' | 'closed';
 
 /** Bytes of pipelined requests kept while an exchange runs; then the socket is paused. */
 const MAX_AHEAD_BYTES = 65_536;
@@ -54,10 +55,7 @@ export class ServerConnection implements ClientSide, Expirable {
 
   /** The exchange now running, its request body and how its response is framed. */
   #exchange: Exchange | null = null;
-  #decoder: ChunkedDecoder | null = null;
-  #bodyKind = BODY_NONE;
-  #remaining = 0;
-  #requestDone = true;
+  readonly #body = new BodyReader();
   #version = 11;
   #keepAlive = true;
   #blocked = false;
@@ -113,11 +111,6 @@ export class ServerConnection implements ClientSide, Expirable {
     return this.#socket.localPort ?? 0;
   }
 
-  /** No request runs and none has begun. */
-  get idle(): boolean {
-    return this.#phase === 'idle';
-  }
-
   // --- what the exchange asks -------------------------------------------------------------------
 
   sendInterim(status: number, reason: string, lines: string): void {
@@ -127,7 +120,7 @@ export class ServerConnection implements ClientSide, Expirable {
 
   sendHead(status: number, reason: string, lines: string, body: number): void {
     // A request that is still being sent cannot be followed by another one on this connection.
-    if (!this.#requestDone || this.#inputOver || this.#world.draining) this.#keepAlive = false;
+    if (!this.#body.done || this.#inputOver || this.#world.draining) this.#keepAlive = false;
     const unsized = body === BODY_CHUNKED || body === BODY_CLOSE;
     const chunked = unsized && this.#version >= 11;
     if (unsized && !chunked) this.#keepAlive = false;
@@ -136,7 +129,10 @@ export class ServerConnection implements ClientSide, Expirable {
     if (!this.#keepAlive) head += 'Connection: close\r\n';
     else if (this.#version < 11) head += 'Connection: keep-alive\r\n';
     const limitMs = this.#server!.options.writeTimeoutMs;
-    if (limitMs > 0) this.#writeLimitAt = this.#world.clock.now() + limitMs;
+    if (limitMs > 0) {
+      this.#writeLimitAt = this.#world.clock.now() + limitMs;
+      this.#rearm();
+    }
     this.#writer.start(`${head}\r\n`, chunked);
   }
 
@@ -181,26 +177,21 @@ export class ServerConnection implements ClientSide, Expirable {
     this.#rearm();
   }
 
-  beginTunnel(lines: string, end: TunnelEnd): Buffer | null {
+  beginTunnel(lines: string, end: TunnelEnd): void {
     this.#socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines}\r\n`, 'latin1');
     this.#leaveExchange();
     this.#phase = 'tunnel';
     this.#tunnel = end;
     this.#armTunnel();
+    this.resume();
     const early = this.#pending;
     this.#pending = null;
-    this.resume();
+    if (early !== null && !end.onTunnelData(early, 0, early.length, true)) this.pause();
     if (this.#inputEnded) end.onTunnelFin();
-    return early;
   }
 
   writeRaw(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
-    const open = this.#writer.body(buffer, start, end, owned);
-    if (!open && !this.#blocked) {
-      this.#blocked = true;
-      this.#armTunnel();
-    }
-    return open;
+    return this.sendBody(buffer, start, end, owned);
   }
 
   finishRaw(): void {
@@ -221,6 +212,14 @@ export class ServerConnection implements ClientSide, Expirable {
     if (this.#phase !== 'idle') return;
     if (idleMs === 0) this.#finish();
     else this.#world.wheel.arm(this.#deadline, idleMs);
+  }
+
+  /** The grace period is over: both sides see a reset, and what ran is counted and logged before the thread ends. */
+  abort(): void {
+    const tunnel = this.#tunnel;
+    this.#tunnel = null;
+    this.#abortExchange();
+    tunnel?.onTunnelReset();
   }
 
   // --- socket events ----------------------------------------------------------------------------
@@ -244,19 +243,24 @@ export class ServerConnection implements ClientSide, Expirable {
   #read(input: Buffer): void {
     let at = 0;
     this.#reading = true;
-    while (at < input.length && (this.#phase === 'idle' || this.#phase === 'head' || this.#phase === 'busy')) {
-      if (this.#phase !== 'busy') {
-        at = this.#readHead(input, at);
-        if (at < 0) break;
-      } else if (this.#requestDone) {
-        this.#keepAhead(input, at);
-        break;
-      } else {
-        at = this.#readBody(input, at);
-      }
-    }
+    while (at >= 0 && at < input.length) at = this.#readNext(input, at);
     this.#reading = false;
     this.#exchange?.onRequestTurn();
+  }
+
+  /** Returns the index behind what was used, or −1 when nothing more can be used now. */
+  #readNext(input: Buffer, at: number): number {
+    switch (this.#phase) {
+      case 'idle':
+      case 'head':
+        return this.#readHead(input, at);
+      case 'busy':
+        return this.#body.done ? this.#keepAhead(input, at) : this.#readBody(input, at);
+      case 'flush':
+        return this.#keepAhead(input, at);
+      default:
+        return -1;
+    }
   }
 
   /** Returns the index behind the head, or −1 when it is not complete or was refused. */
@@ -281,28 +285,22 @@ export class ServerConnection implements ClientSide, Expirable {
     }
     this.#version = head.version;
     this.#keepAlive = head.keepAlive && !this.#world.draining;
-    this.#bodyKind = head.body;
-    this.#remaining = head.contentLength;
-    this.#requestDone = head.body === BODY_NONE || (head.body === BODY_LENGTH && head.contentLength === 0);
     this.#phase = 'busy';
-    this.#startBody();
+    this.#body.start(head);
+    this.#armBody();
     const exchange = new Exchange(this.#world, this, current.server, current.generation, head);
     this.#exchange = exchange;
     exchange.start();
     return end;
   }
 
-  #startBody(): void {
-    if (this.#requestDone) {
+  #armBody(): void {
+    if (this.#body.done) {
       this.#world.wheel.disarm(this.#deadline);
       return;
     }
     const limitMs = this.#server!.options.readBodyTimeoutMs;
     this.#bodyLimitAt = limitMs > 0 ? this.#world.clock.now() + limitMs : Infinity;
-    if (this.#bodyKind === BODY_CHUNKED) {
-      this.#decoder ??= new ChunkedDecoder();
-      this.#decoder.reset();
-    }
     this.#rearm();
   }
 
@@ -320,43 +318,27 @@ export class ServerConnection implements ClientSide, Expirable {
 
   /** Feeds the running exchange; returns the index of the first byte that is not part of its body. */
   #readBody(input: Buffer, at: number): number {
-    const exchange = this.#exchange;
-    if (exchange === null) return input.length;
-    if (this.#bodyKind === BODY_LENGTH) {
-      const take = Math.min(this.#remaining, input.length - at);
-      this.#remaining -= take;
-      exchange.onRequestBody(input, at, at + take);
-      if (this.#remaining === 0) this.#requestEnded(exchange, '');
-      else this.#rearm();
-      return at + take;
+    const next = this.#body.feed(input, at, input.length, this);
+    if (this.#body.error !== 0) {
+      this.#failRequest(this.#body.error);
+      return -1;
     }
-    const decoder = this.#decoder!;
-    const next = decoder.feed(input, at, input.length, this);
-    if (decoder.error !== 0) {
-      this.#failRequest(decoder.error);
-      return input.length;
-    }
-    if (decoder.done) this.#requestEnded(exchange, decoder.trailers);
-    else this.#rearm();
+    if (this.#body.done) this.#bodyLimitAt = Infinity;
+    this.#rearm();
+    if (this.#body.done) this.#exchange?.onRequestEnd(this.#body.trailers);
     return next;
   }
 
-  /** Sink of the chunked decoder. */
+  /** Sink of the body. */
   onBody(buffer: Buffer, start: number, end: number): void {
     this.#exchange?.onRequestBody(buffer, start, end);
   }
 
-  #requestEnded(exchange: Exchange, trailers: string): void {
-    this.#requestDone = true;
-    this.#bodyLimitAt = Infinity;
-    this.#rearm();
-    if (this.#exchange === exchange) exchange.onRequestEnd(trailers);
-  }
-
-  /** Pipelined bytes wait for the running exchange. */
-  #keepAhead(input: Buffer, at: number): void {
+  /** Pipelined bytes wait for the running exchange, or for the client to read. */
+  #keepAhead(input: Buffer, at: number): number {
     this.#pending = input.subarray(at);
     if (this.#pending.length >= MAX_AHEAD_BYTES) this.pause();
+    return -1;
   }
 
   #discard(bytes: number): void {
@@ -372,7 +354,11 @@ export class ServerConnection implements ClientSide, Expirable {
       this.#tunnel!.onTunnelDrain();
       return;
     }
-    if (this.#phase === 'busy') this.#rearm();
+    if (this.#phase === 'flush') {
+      this.#nextRequest();
+      return;
+    }
+    this.#rearm();
     this.#exchange?.onClientDrain();
   }
 
@@ -383,8 +369,9 @@ export class ServerConnection implements ClientSide, Expirable {
   }
 
   #inputIsOver(): void {
+    if (this.#phase === 'flush' && this.#pending !== null) return;
     if (this.#phase !== 'busy') this.#socket.destroySoon();
-    else if (!this.#requestDone) this.#socket.destroy();
+    else if (!this.#body.done) this.#socket.destroy();
     // Else the client has only said that it sends nothing more: it gets its answer (RFC 9112 section 9.6).
   }
 
@@ -415,19 +402,28 @@ export class ServerConnection implements ClientSide, Expirable {
         this.#tunnel!.onTunnelReset();
         this.reset();
         return;
+      case 'flush':
+        this.#world.servers.count(this.#server!.row, SERVER_TIMEOUTS, 1);
+        this.reset();
+        return;
+      case 'idle':
+        // It may be retiring while the client still reads its last answer.
+        if (this.#socket.writableLength > 0) this.#finish();
+        else this.#socket.destroy();
+        return;
       default:
         this.#socket.destroy();
     }
   }
 
   #onBusyDeadline(): void {
-    if (!this.#blocked && !this.#requestDone && this.#paused) {
+    if (!this.#blocked && !this.#body.done && this.#paused) {
       // It is the upstream that does not read: no fault of the client's.
       this.#failRequest(504);
       return;
     }
     this.#world.servers.count(this.#server!.row, SERVER_TIMEOUTS, 1);
-    if (this.#blocked || this.#requestDone) this.#abortExchange();
+    if (this.#blocked || this.#body.done) this.#abortExchange();
     else this.#failRequest(408);
   }
 
@@ -438,7 +434,7 @@ export class ServerConnection implements ClientSide, Expirable {
     const { options } = this.#server;
     let delayMs = Infinity;
     if (this.#blocked) delayMs = options.writeIdleTimeoutMs;
-    else if (!this.#requestDone) delayMs = options.readBodyIdleTimeoutMs;
+    else if (!this.#body.done) delayMs = options.readBodyIdleTimeoutMs;
     else if (this.#paused) delayMs = options.writeIdleTimeoutMs;
     const limitAt = Math.min(this.#bodyLimitAt, this.#writeLimitAt);
     if (limitAt !== Infinity) delayMs = Math.min(delayMs, Math.max(0, limitAt - this.#world.clock.now()));
@@ -456,8 +452,8 @@ export class ServerConnection implements ClientSide, Expirable {
   }
 
   #armLinger(): void {
-    const leftMs = this.#lingerEndsAt - this.#world.clock.now();
-    this.#world.wheel.arm(this.#deadline, Math.max(0, Math.min(LINGER_MS, leftMs)));
+    const leftMs = Math.max(0, this.#lingerEndsAt - this.#world.clock.now());
+    this.#world.wheel.arm(this.#deadline, this.#socket.writableLength > 0 ? leftMs : Math.min(LINGER_MS, leftMs));
   }
 
   #armIdle(): void {
@@ -467,10 +463,20 @@ export class ServerConnection implements ClientSide, Expirable {
 
   // --- ends -------------------------------------------------------------------------------------
 
-  /** The response is out: next request, or the end of the connection. */
+  /** The response is complete: next request, or the end of the connection. */
   #responseDone(): void {
     this.#leaveExchange();
-    if (!this.#requestDone || !this.#keepAlive || this.#inputOver) {
+    if (!this.#body.done || this.#inputOver) this.#keepAlive = false;
+    if (this.#keepAlive && this.#socket.writableNeedDrain) {
+      this.#phase = 'flush';
+      this.#world.wheel.arm(this.#deadline, this.#server!.options.writeIdleTimeoutMs);
+      return;
+    }
+    this.#nextRequest();
+  }
+
+  #nextRequest(): void {
+    if (!this.#keepAlive) {
       this.#finish();
       return;
     }
@@ -496,10 +502,20 @@ export class ServerConnection implements ClientSide, Expirable {
     this.#phase = 'linger';
     this.#pending = null;
     if (this.#paused) this.resume();
-    this.#lingerEndsAt = this.#world.clock.now() + LINGER_TOTAL_MS;
-    this.#armLinger();
+    if (this.#socket.writableLength > 0) {
+      // The client has not read all of its answer: the time to linger begins when it has.
+      this.#lingerEndsAt = this.#world.clock.now() + this.#server!.options.writeIdleTimeoutMs;
+      this.#socket.once('finish', () => this.#linger());
+    } else {
+      this.#linger();
+    }
     if (this.#inputEnded) this.#socket.destroySoon();
     else this.#socket.end();
+  }
+
+  #linger(): void {
+    this.#lingerEndsAt = this.#world.clock.now() + LINGER_TOTAL_MS;
+    this.#armLinger();
   }
 
   /** The request head is refused: the answer, and the end. Nothing of it reaches an upstream. */
@@ -516,7 +532,7 @@ export class ServerConnection implements ClientSide, Expirable {
 
   /** The body of the running request is broken or does not come. */
   #failRequest(status: number): void {
-    this.#requestDone = false;
+    this.#keepAlive = false;
     this.#exchange?.onRequestFailed(status);
   }
 

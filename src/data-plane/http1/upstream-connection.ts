@@ -8,9 +8,9 @@ import type { EndpointPlan } from '../../shared/plan/types.ts';
 import type { Endpoints, UpstreamContext } from '../pool/endpoints.ts';
 import type { TunnelEnd, UpstreamFailure, UpstreamSide, UpstreamUser } from '../proxy/sides.ts';
 import { Deadline, type Expirable } from '../wheel.ts';
-import { ChunkedDecoder } from './chunked.ts';
+import { BodyReader } from './body-reader.ts';
 import { describeFault } from './errors.ts';
-import { BODY_CHUNKED, BODY_CLOSE, BODY_LENGTH, BODY_NONE, type Head, FIELD_KEEP_ALIVE } from './head.ts';
+import { BODY_CLOSE, FIELD_KEEP_ALIVE, type Head } from './head.ts';
 import type { HeadLimits } from './limits.ts';
 import { MessageWriter } from './message-writer.ts';
 import { parseResponseHead } from './response-parser.ts';
@@ -52,9 +52,9 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   #method = '';
   #pending: Buffer | null = null;
   #inBody = false;
-  #body = BODY_NONE;
-  #remaining = 0;
-  #decoder: ChunkedDecoder | null = null;
+  readonly #body = new BodyReader();
+  /** Bytes of 1xx heads before the final one. */
+  #interimBytes = 0;
   #keepAlive = false;
   #awaiting = false;
 
@@ -126,6 +126,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     this.#method = method;
     this.#awaiting = true;
     this.#bodySent = false;
+    this.#interimBytes = 0;
     this.#writer.start(`${requestLine}\r\n${lines}\r\n`, chunked);
   }
 
@@ -210,13 +211,15 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     else this.#socket.destroy();
   }
 
-  /** The drain deadline of its slot passed, or the thread dies: both sides see a reset. */
-  cut(detail: string = 'cut by a drain deadline'): void {
+  /** The drain deadline of its slot passed: a tunnel breaks, an exchange may go elsewhere if it can. */
+  cut(): void {
     const user = this.#user;
-    const tunnel = this.#tunnel;
-    this.reset();
-    if (tunnel !== null) tunnel.onTunnelReset();
-    else user?.onUpstreamFailed('closed', detail);
+    if (this.#connected) {
+      this.#break('cut', 'cut by a drain deadline');
+    } else {
+      this.reset();
+      user?.onDialFailed('ECANCELED');
+    }
   }
 
   onDeadline(): void {
@@ -224,15 +227,14 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     this.#waiting = 'none';
     const user = this.#user;
     if (waiting === 'half-closed') {
-      this.cut('half-closed for too long');
+      this.#break('closed', 'half-closed for too long');
     } else if (waiting === 'paused') {
-      this.cut('paused for too long');
+      this.#break('closed', 'paused for too long');
     } else if (waiting === 'dial') {
       this.reset();
       user?.onDialFailed('ETIMEDOUT');
     } else if (waiting === 'response-head') {
-      this.reset();
-      user?.onUpstreamFailed('timeout', 'no response head in time');
+      this.#fail('timeout', 'no response head in time');
     } else if (waiting === 'last-words') {
       this.#fail('closed', this.#errorCode);
     } else if (waiting === 'idle') {
@@ -326,69 +328,45 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
       this.#pending = owned ? buffer.subarray(at, end) : Buffer.from(buffer.subarray(at, end));
       return -1;
     }
-    const head = this.#context.head;
+    const { head } = this.#context;
     const fault = parseResponseHead(buffer.toString('latin1', at, headEnd), head, this.#method, this.#limits);
     if (fault !== 0) return this.#fail('invalid', describeFault(fault));
     if (head.status >= 200 || head.status === 101) {
       this.#awaiting = false;
       this.#wait('none', 0);
-      this.#startBody(head);
+      this.#keepAlive = head.keepAlive && head.body !== BODY_CLOSE;
+      this.#inBody = true;
+      this.#body.start(head);
+    } else {
+      // They are passed on at once, however slowly the client reads: what they may add up to has a limit.
+      this.#interimBytes += headEnd - at;
+      if (this.#interimBytes > this.#limits.maxBytes) return this.#fail('invalid', 'too many interim responses');
     }
     const user = this.#user!;
     user.onResponseHead(head);
-    if (this.#user === user && this.#tunnel === null && !this.#awaiting && this.#body === BODY_NONE) {
-      this.#complete('', headEnd < end);
-    }
+    if (this.#user === user && this.#tunnel === null && this.#inBody && this.#body.done) this.#complete(headEnd < end);
     return headEnd;
   }
 
-  #startBody(head: Head): void {
-    this.#body = head.status === 101 ? BODY_CLOSE : head.body;
-    this.#remaining = head.contentLength;
-    this.#keepAlive = head.keepAlive && head.body !== BODY_CLOSE;
-    this.#inBody = true;
-    if (head.body === BODY_LENGTH && head.contentLength === 0) this.#body = BODY_NONE;
-    if (this.#body !== BODY_CHUNKED) return;
-    this.#decoder ??= new ChunkedDecoder();
-    this.#decoder.reset();
-  }
-
-  /** Returns the index of the first byte not used. */
+  /** Returns the index of the first byte not used, or −1 when it was refused. */
   #readBody(buffer: Buffer, at: number, end: number): number {
-    const user = this.#user!;
-    if (this.#body === BODY_LENGTH) {
-      const take = Math.min(this.#remaining, end - at);
-      this.#remaining -= take;
-      user.onResponseBody(buffer, at, at + take);
-      if (this.#remaining === 0 && this.#user === user) this.#complete('', at + take < end);
-      return at + take;
-    }
-    if (this.#body === BODY_CLOSE) {
-      user.onResponseBody(buffer, at, end);
-      return end;
-    }
-    return this.#readChunks(buffer, at, end, user);
-  }
-
-  #readChunks(buffer: Buffer, at: number, end: number, user: UpstreamUser): number {
-    const decoder = this.#decoder!;
-    const next = decoder.feed(buffer, at, end, this);
+    const user = this.#user;
+    const next = this.#body.feed(buffer, at, end, this);
     if (this.#user !== user) return -1;
-    if (decoder.error !== 0) return this.#fail('invalid', 'broken chunked body');
-    if (decoder.done) this.#complete(decoder.trailers, next < end);
+    if (this.#body.error !== 0) return this.#fail('invalid', 'broken chunked body');
+    if (this.#body.done) this.#complete(next < end);
     return next;
   }
 
-  /** Sink of the chunked decoder. */
+  /** Sink of the body. */
   onBody(buffer: Buffer, start: number, end: number): void {
     this.#user?.onResponseBody(buffer, start, end);
   }
 
   /** `surplus`: bytes nobody asked for stand behind the response; the next user must not take them for its own. */
-  #complete(trailers: string, surplus: boolean): void {
+  #complete(surplus: boolean): void {
     this.#inBody = false;
-    this.#body = BODY_NONE;
-    this.#user!.onResponseEnd(trailers, this.#keepAlive && !this.#ended && !surplus);
+    this.#user!.onResponseEnd(this.#body.trailers, this.#keepAlive && !this.#ended && !surplus);
   }
 
   #fail(failure: UpstreamFailure, detail: string): number {
@@ -398,14 +376,25 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     return -1;
   }
 
+  /** As `#fail`, for what may have become a tunnel. */
+  #break(failure: UpstreamFailure, detail: string): void {
+    const tunnel = this.#tunnel;
+    if (tunnel === null) {
+      this.#fail(failure, detail);
+    } else {
+      this.reset();
+      tunnel.onTunnelReset();
+    }
+  }
+
   #onFin(): void {
     this.#ended = true;
     if (this.#tunnel !== null) {
       this.#tunnel.onTunnelFin();
     } else if (this.#user === null) {
       this.close();
-    } else if (this.#inBody && this.#body === BODY_CLOSE) {
-      this.#complete('', false);
+    } else if (this.#inBody && this.#body.untilClose) {
+      this.#complete(false);
     } else {
       this.#fail('closed', 'closed before the response was complete');
     }

@@ -38,7 +38,7 @@ export class Endpoints {
   }
 
   /**
-   * Hands an open connection to `user` by `onConnected` before it returns, or starts a dial that ends in
+   * Hands an open connection to `user` by `onConnected` before it returns null, or returns a dial that ends in
    * `onConnected` or `onDialFailed`. `fresh` forbids an idle one.
    */
   connect(
@@ -47,12 +47,12 @@ export class Endpoints {
     dialTimeoutMs: number,
     fresh: boolean,
     user: UpstreamUser,
-  ): UpstreamConnection {
+  ): UpstreamConnection | null {
     const idle = fresh ? undefined : this.#takeIdle(endpoint);
     if (idle !== undefined) {
       this.#context.facts.count(endpoint.slot, FACT_REUSES, 1);
       idle.adopt(user, limits);
-      return idle;
+      return null;
     }
     this.#context.facts.count(endpoint.slot, FACT_DIALS, 1);
     this.#context.facts.add(endpoint.slot, FACT_CONNECTIONS, 1);

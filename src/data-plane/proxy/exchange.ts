@@ -13,10 +13,11 @@ import {
   FACT_INVALID_RESPONSES,
   FACT_REQUESTS,
   FACT_TIMEOUTS,
+  SERVER_BYTES_IN,
   SERVER_NO_UPSTREAM,
 } from '../../shared/state-table/layout.ts';
 import { isTrustedPeer } from '../client-ip/derive.ts';
-import { BODY_LENGTH, BODY_NONE, FIELD_UPGRADE, type Head } from '../http1/head.ts';
+import { BODY_CLOSE, BODY_LENGTH, BODY_NONE, FIELD_UPGRADE, type Head } from '../http1/head.ts';
 import { keepAliveHint } from '../http1/upstream-connection.ts';
 import type { Pool } from '../pool/pool.ts';
 import { createRouteState, EMPTY_RESPONSE, type CompiledProxy, type RespondDecision } from '../route/decision.ts';
@@ -38,9 +39,11 @@ import { switchFault, Tunnel } from './tunnel.ts';
 
 /** Body bytes kept while no upstream is connected; then the client is paused. */
 const MAX_WAITING_BYTES = 65_536;
+/** … and pieces of it: chunks of one byte cost a hundred times their size. */
+const MAX_WAITING_PIECES = 1024;
 const NO_OPS: readonly CompiledHeaderOps[] = Object.freeze([]);
 const NOTHING_LEFT: LeftForResponse = Object.freeze({ responseFields: [], responseOps: [] });
-/** Status of the log for a client that went away; never sent. */
+/** Status of the log for a client that went away before its response began; never sent. */
 const STATUS_CLIENT_GONE = 499;
 
 export class Exchange extends RequestFacts implements TryUser {
@@ -71,6 +74,8 @@ export class Exchange extends RequestFacts implements TryUser {
   #status = 0;
   #sentBytes = 0;
   #idleMs = 0;
+  /** The upstream sends a body to a client that sent HEAD. */
+  #dropsBody = false;
 
   constructor(
     world: World,
@@ -85,7 +90,7 @@ export class Exchange extends RequestFacts implements TryUser {
     this.#server = server;
     this.#generation = generation;
     this.#startedAt = world.clock.now();
-    this.#requestComplete = head.body === BODY_NONE || (head.body === BODY_LENGTH && head.contentLength === 0);
+    this.#requestComplete = !head.hasBody;
     exchangeBegan(world, server, generation);
   }
 
@@ -143,7 +148,8 @@ export class Exchange extends RequestFacts implements TryUser {
   }
 
   #send(status: number, lines: string, body: Buffer): void {
-    const bodyless = this.method === 'HEAD' || status === 204 || status === 304;
+    // `head.method` is the client's own, whatever a rewrite made of it.
+    const bodyless = this.head.method === 'HEAD' || status === 204 || status === 304;
     this.#responded = true;
     this.#clientSide.sendHead(status, reasonOf(status), lines, bodyless ? BODY_NONE : BODY_LENGTH);
     if (!bodyless) {
@@ -163,6 +169,7 @@ export class Exchange extends RequestFacts implements TryUser {
 
   onRequestBody(buffer: Buffer, start: number, end: number): void {
     if (this.over || start === end) return;
+    this.#world.servers.count(this.#server.row, SERVER_BYTES_IN, end - start);
     if (this.#upstream !== null) {
       this.#bodySent = true;
       this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_BYTES_SENT, end - start);
@@ -171,7 +178,8 @@ export class Exchange extends RequestFacts implements TryUser {
     }
     this.#waiting.push(buffer.subarray(start, end));
     this.#waitingBytes += end - start;
-    if (this.#waitingBytes >= MAX_WAITING_BYTES) this.#clientSide.pause();
+    const full = this.#waitingBytes >= MAX_WAITING_BYTES || this.#waiting.length >= MAX_WAITING_PIECES;
+    if (full) this.#clientSide.pause();
   }
 
   onRequestEnd(trailers: string): void {
@@ -210,7 +218,7 @@ export class Exchange extends RequestFacts implements TryUser {
     const upstream = this.#upstream;
     this.#leaveUpstream();
     upstream?.reset();
-    this.#finish('aborted', STATUS_CLIENT_GONE);
+    this.#finish('aborted', this.#responded ? this.#status : STATUS_CLIENT_GONE);
   }
 
   #finishRequest(upstream: UpstreamSide): void {
@@ -221,12 +229,9 @@ export class Exchange extends RequestFacts implements TryUser {
   // --- upstream -----------------------------------------------------------------------------------
 
   onConnected(upstream: UpstreamSide): void {
-    if (this.over) {
-      upstream.release(0, 0);
-      return;
-    }
     const proxy = this.#proxy!;
     this.#upstream = upstream;
+    this.#tries!.connected();
     this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_REQUESTS, 1);
     const ops = proxy.headersUp === null ? this.#requestOps : [...this.#requestOps, proxy.headersUp];
     const lines = requestLines(this, this.believesPeer(), proxy.pool.identity(this.#tries!.position), ops);
@@ -251,7 +256,7 @@ export class Exchange extends RequestFacts implements TryUser {
   }
 
   onDialFailed(): void {
-    if (!this.over) this.#tries!.dialFailed();
+    this.#tries!.dialFailed();
   }
 
   onResponseHead(head: Head): void {
@@ -265,7 +270,19 @@ export class Exchange extends RequestFacts implements TryUser {
     } else {
       this.#responded = true;
       this.#idleMs = this.#idleFor(head);
+      if (this.method !== this.head.method) this.#reframe(head);
       this.#clientSide.sendHead(head.status, reasonText(head), this.#responseLines(head), head.body);
+    }
+  }
+
+  /** The method was rewritten, but the client reads its answer as one to its own (RFC 9112 section 6.3). */
+  #reframe(head: Head): void {
+    if (this.head.method === 'HEAD') {
+      head.body = BODY_NONE;
+      this.#dropsBody = true;
+    } else if (this.method === 'HEAD' && head.body === BODY_NONE && head.status !== 204 && head.status !== 304) {
+      // The length it announces belongs to a body that will not come.
+      head.body = BODY_CLOSE;
     }
   }
 
@@ -282,15 +299,14 @@ export class Exchange extends RequestFacts implements TryUser {
   }
 
   onResponseBody(buffer: Buffer, start: number, end: number): void {
+    if (this.#dropsBody) return;
     this.#sentBytes += end - start;
     if (!this.#clientSide.sendBody(buffer, start, end, false)) this.#upstream?.pause();
   }
 
   onResponseEnd(trailers: string, reusable: boolean): void {
     const upstream = this.#upstream!;
-    const { slot } = this.#tries!.endpoint!;
-    this.#world.facts.count(slot, FACT_BYTES_RECEIVED, this.#sentBytes);
-    countResponse(this.#world, slot, this.#status, this.affinity);
+    countResponse(this.#world, this.#tries!.endpoint!.slot, this.#status, this.affinity);
     const keep = reusable && this.#requestComplete;
     this.#leaveUpstream();
     upstream.release(keep ? this.#idleMs : 0, this.#proxy!.pool.section.transport.maxIdlePerEndpoint);
@@ -312,7 +328,7 @@ export class Exchange extends RequestFacts implements TryUser {
     const reused = this.#upstream?.reused ?? false;
     this.#leaveUpstream();
     if (this.#responded) {
-      this.#world.facts.count(endpoint.slot, FACT_BROKEN, 1);
+      if (failure !== 'cut') this.#world.facts.count(endpoint.slot, FACT_BROKEN, 1);
       this.#clientSide.reset();
       this.#finish('cut', this.#status);
     } else if (failure === 'closed' && reused) {
@@ -345,7 +361,7 @@ export class Exchange extends RequestFacts implements TryUser {
       this.#world.upstreamInvalid(slot, this.#tries!.upstream, detail);
       this.#answerError(502);
     } else {
-      facts.count(slot, FACT_BROKEN, 1);
+      if (failure === 'closed') facts.count(slot, FACT_BROKEN, 1);
       this.#reroute(slot);
     }
   }
@@ -380,13 +396,12 @@ export class Exchange extends RequestFacts implements TryUser {
     const tunnel = new Tunnel(this.#clientSide, upstream, () => this.#tunnelOver(tunnel, slot));
     this.#world.tunnelStarted();
     upstream.beginTunnel(tunnel.fromUpstream);
-    const early = this.#clientSide.beginTunnel(lines, tunnel.fromClient);
-    if (early !== null && !tunnel.fromClient.onTunnelData(early, 0, early.length, true)) this.#clientSide.pause();
+    this.#clientSide.beginTunnel(lines, tunnel.fromClient);
   }
 
   #tunnelOver(tunnel: Tunnel, slot: number): void {
+    this.#world.servers.count(this.#server.row, SERVER_BYTES_IN, tunnel.fromClient.bytes);
     this.#world.facts.count(slot, FACT_BYTES_SENT, tunnel.fromClient.bytes);
-    this.#world.facts.count(slot, FACT_BYTES_RECEIVED, tunnel.fromUpstream.bytes);
     this.#sentBytes = tunnel.fromUpstream.bytes;
     this.#world.tunnelEnded();
     this.#leaveUpstream();
@@ -396,8 +411,12 @@ export class Exchange extends RequestFacts implements TryUser {
   // --- end ----------------------------------------------------------------------------------------
 
   #leaveUpstream(): void {
+    if (this.#upstream !== null) {
+      // Until now all that the client got came from this one: an own answer begins after this.
+      this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_BYTES_RECEIVED, this.#sentBytes);
+      this.#upstream = null;
+    }
     this.#tries?.leave();
-    this.#upstream = null;
   }
 
   #finish(outcome: ExchangeOutcome, status: number): void {

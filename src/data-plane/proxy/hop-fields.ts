@@ -39,9 +39,6 @@ const HOP_BY_HOP: readonly number[] = [
   FIELD_HTTP2_SETTINGS,
 ];
 
-/** Fields that a `Connection` option can never take away: framing and routing depend on them. */
-const PROTECTED: readonly string[] = ['host', 'content-length', 'transfer-encoding', 'cookie', 'set-cookie'];
-
 function dropSet(...kinds: readonly number[]): DropSet {
   const set = new Uint8Array(FIELD_KINDS);
   for (const kind of [...HOP_BY_HOP, ...kinds]) set[kind] = 1;
@@ -72,10 +69,9 @@ export function keptLines(head: Head, drop: DropSet): string {
     if (drop[kinds[field]!] === 0 && !(named && isNamed(head, field))) continue;
     const start = offsets[field * 4]!;
     if (start > from) lines += text.slice(from, start);
-    from = field + 1 < count ? offsets[(field + 1) * 4]! : endOfFields(head);
+    from = field + 1 < count ? offsets[(field + 1) * 4]! : text.length;
   }
-  const end = endOfFields(head);
-  return from < end ? lines + text.slice(from, end) : lines;
+  return from < text.length ? lines + text.slice(from) : lines;
 }
 
 /** The same as alternating names and values, for header operations. */
@@ -95,13 +91,7 @@ export function linesOf(fields: readonly string[]): string {
   return lines;
 }
 
-/** Behind the CRLF of the last field line; the empty line that ends the head is not part of it. */
-function endOfFields(head: Head): number {
-  const { text } = head;
-  return text.endsWith('\r\n\r\n') ? text.length - 2 : text.length;
-}
-
+/** `connectionNames` never holds a field that frames or routes. */
 function isNamed(head: Head, field: number): boolean {
-  const name = head.nameOf(field).toLowerCase();
-  return head.connectionNames.includes(name) && !PROTECTED.includes(name);
+  return head.connectionNames.includes(head.nameOf(field).toLowerCase());
 }

@@ -1,4 +1,5 @@
 /** Values behind `{http.reverse_proxy.…}` placeholders (Caddy's names, and `affinity` of ours). */
+import { joinHostPort } from '../../shared/net/address.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
 import type { Affinity } from '../select/policy.ts';
 import { hostOfAuthority, portOfAuthority } from '../route/target.ts';
@@ -22,7 +23,7 @@ export function proxyValue(name: string, facts: ProxyFacts): string | undefined 
     case 'upstream.hostport':
       return facts.upstream;
     case 'upstream.address':
-      return facts.endpoint === null ? facts.upstream : addressOf(facts.endpoint);
+      return facts.endpoint === null ? facts.upstream : joinHostPort(facts.endpoint.host, facts.endpoint.port);
     case 'upstream.host':
       return hostOfAuthority(facts.upstream);
     case 'upstream.port':
@@ -40,8 +41,4 @@ export function proxyValue(name: string, facts: ProxyFacts): string | undefined 
     default:
       return undefined;
   }
-}
-
-function addressOf(endpoint: EndpointPlan): string {
-  return endpoint.host.includes(':') ? `[${endpoint.host}]:${endpoint.port}` : `${endpoint.host}:${endpoint.port}`;
 }

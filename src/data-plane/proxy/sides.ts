@@ -23,7 +23,7 @@ export interface RawSide {
 export interface ClientSide extends RawSide {
   /** A 1xx answer; not sent to an HTTP/1.0 client (RFC 9110 section 15.2). */
   sendInterim(status: number, reason: string, lines: string): void;
-  /** The final head. `body` is a BODY_* of the upstream leg; the side frames its own leg. */
+  /** The final head. `body` (BODY_*) is what the upstream leg says of the body; the side frames its own leg. */
   sendHead(status: number, reason: string, lines: string, body: number): void;
   /** Payload; the bytes are copied before the call returns unless `owned`. False = stop until onClientDrain. */
   sendBody(buffer: Buffer, start: number, end: number, owned: boolean): boolean;
@@ -33,8 +33,8 @@ export interface ClientSide extends RawSide {
   flush(): void;
   /** No other request on this connection. */
   closeAfter(): void;
-  /** A 101 was agreed: `lines` complete it and the connection becomes a byte tunnel. Bytes the client sent early are returned. */
-  beginTunnel(lines: string, end: TunnelEnd): Buffer | null;
+  /** A 101 was agreed: `lines` complete it and the connection becomes a byte tunnel. What the client sent early goes first. */
+  beginTunnel(lines: string, end: TunnelEnd): void;
 }
 
 /** What the exchange may ask of the upstream's side. */
@@ -69,8 +69,8 @@ export interface UpstreamUser {
   onUpstreamFailed(failure: UpstreamFailure, detail: string): void;
 }
 
-/** closed: FIN or reset. invalid: not HTTP. timeout: no response head in time. */
-export type UpstreamFailure = 'closed' | 'invalid' | 'timeout';
+/** closed: FIN or reset. cut: ended by us, its drain deadline passed. invalid: not HTTP. timeout: no response head in time. */
+export type UpstreamFailure = 'closed' | 'cut' | 'invalid' | 'timeout';
 
 /** One end of a tunnel, as the other side drives it. */
 export interface TunnelEnd {

@@ -4,6 +4,7 @@
  */
 import type { EndpointPlan } from '../../shared/plan/types.ts';
 import { FACT_DIAL_FAILURES, FACT_IN_FLIGHT, FACT_RETRIES } from '../../shared/state-table/layout.ts';
+import type { UpstreamConnection } from '../http1/upstream-connection.ts';
 import type { Pool } from '../pool/pool.ts';
 import type { World } from '../world.ts';
 import type { RequestFacts } from './request-facts.ts';
@@ -29,6 +30,8 @@ export class Tries {
   readonly #request: RequestFacts;
   readonly #user: TryUser;
   readonly #startedAt: number;
+  /** The dial of the running try, null once it is connected or failed. */
+  #dial: UpstreamConnection | null = null;
   #endpointIndex = -1;
   /** Slot of the try that failed and is not made up for yet, −1 = none. */
   #failedSlot = -1;
@@ -64,6 +67,10 @@ export class Tries {
     this.#dialNext();
   }
 
+  connected(): void {
+    this.#dial = null;
+  }
+
   /** The dial of the running try failed: the next endpoint of the member, then another member. */
   dialFailed(): void {
     const { slot } = this.endpoint!;
@@ -86,9 +93,11 @@ export class Tries {
     this.#connect(endpoint, true);
   }
 
-  /** The endpoint is done with this request, well or badly. */
+  /** The endpoint is done with this request, well or badly. A dial that nobody waits for any more is given up. */
   leave(): void {
     if (this.endpoint === null) return;
+    this.#dial?.close();
+    this.#dial = null;
     this.#world.facts.add(this.endpoint.slot, FACT_IN_FLIGHT, -1);
     this.endpoint = null;
   }
@@ -109,7 +118,8 @@ export class Tries {
     const dialTimeoutMs = Math.max(1, Math.min(transport.dialTimeoutMs, left));
     this.endpoint = endpoint;
     this.#world.facts.add(endpoint.slot, FACT_IN_FLIGHT, 1);
-    this.#world.endpoints.connect(endpoint, this.pool.responseLimits, dialTimeoutMs, fresh, this.#user);
+    const { responseLimits } = this.pool;
+    this.#dial = this.#world.endpoints.connect(endpoint, responseLimits, dialTimeoutMs, fresh, this.#user);
   }
 
   #state(): TryState {

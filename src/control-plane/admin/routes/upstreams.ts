@@ -57,7 +57,7 @@ async function patchUpstream({ plane, log }: AdminContext, request: AdminRequest
 
 function readPatch(json: unknown): UpstreamPatch {
   const parsed = PATCH_BODY.safeParse(json);
-  if (!parsed.success) throw new AdminError(400, `invalid change: ${z.prettifyError(parsed.error)}`);
+  if (!parsed.success) throw new AdminError(400, `invalid change: ${parsed.error.issues.map(issueText).join('; ')}`);
   const { admin_state: adminState, weight, drain } = parsed.data;
   if (adminState === undefined && weight === undefined) {
     throw new AdminError(400, 'nothing to change: give "admin_state" (ready, drain, maint) or "weight"');
@@ -68,6 +68,10 @@ function readPatch(json: unknown): UpstreamPatch {
     ...(weight === undefined ? {} : { weight }),
     ...(drain === undefined ? {} : { drainMs: readDrain(drain) }),
   };
+}
+
+function issueText({ path, message }: z.core.$ZodIssue): string {
+  return path.length === 0 ? message : `${path.join('.')}: ${message}`;
 }
 
 function readDrain(text: string): number {
@@ -128,7 +132,7 @@ function showCheck(check: CheckStatus): Record<string, unknown> {
       outcome: result.outcome,
       reason: result.reason,
       detail: result.detail,
-      round_trip_ms: result.roundTripMs,
+      round_trip_ms: Math.round(result.roundTripMs * 1000) / 1000,
       local_address: result.localAddress,
       status: result.status,
       body: result.body,

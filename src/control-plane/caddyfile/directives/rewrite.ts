@@ -36,7 +36,10 @@ export const uri: Directive = handlerDirective('uri', (statement) => {
       return [{ handler: 'rewrite', path_regexp: [{ find: find?.text ?? '', replace: replace?.text ?? '' }] }];
     }
     default:
-      throw failure(operation, `unrecognized URI manipulation '${operation.text}'`);
+      throw failure(
+        operation,
+        `unrecognized URI manipulation '${operation.text}': known are strip_prefix, strip_suffix, replace`,
+      );
   }
 });
 

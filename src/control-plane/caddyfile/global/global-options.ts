@@ -1,6 +1,7 @@
 import type { Adaptation } from '../context.ts';
 import { lineFailure, within } from '../syntax/failure.ts';
 import type { Statement } from '../syntax/statement.ts';
+import { globalOptionHint } from '../unknown-word.ts';
 import { admin } from './admin.ts';
 import { autoHttps } from './auto-https.ts';
 import { debug } from './debug.ts';
@@ -41,7 +42,10 @@ export function parseGlobalOptions(statements: readonly Statement[], adaptation:
   for (const statement of statements) {
     const { name } = statement;
     const option = OPTIONS.get(name.text);
-    if (option === undefined) throw lineFailure(name, `unrecognized global option: ${name.text}`);
+    if (option === undefined) {
+      const hint = globalOptionHint(name.text, OPTIONS.keys());
+      throw lineFailure(name, `unrecognized global option: ${name.text}${hint}`);
+    }
     within(name.text, () => option.parse(statement, options, adaptation));
   }
   return options;

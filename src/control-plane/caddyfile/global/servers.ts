@@ -1,5 +1,6 @@
 import { failure } from '../syntax/failure.ts';
 import { blockOf, some } from '../syntax/read.ts';
+import { nearestHint } from '../unknown-word.ts';
 import type { GlobalOption, ServerOptions } from './option.ts';
 import { SERVER_OPTIONS } from './server-options.ts';
 
@@ -16,7 +17,10 @@ export const servers: GlobalOption = {
     for (const line of blockOf(statement)) {
       const { text } = line.name;
       const parse = Object.hasOwn(SERVER_OPTIONS, text) ? SERVER_OPTIONS[text] : undefined;
-      if (parse === undefined) throw failure(line.name, `unrecognized servers option '${text}'`);
+      if (parse === undefined) {
+        const hint = nearestHint(text, Object.keys(SERVER_OPTIONS));
+        throw failure(line.name, `unrecognized servers option '${text}'${hint}`);
+      }
       parse(line, block, adaptation);
     }
     options.servers.push(block);

@@ -3,6 +3,7 @@ import type { JsonObject } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
 import { blockOf, duration, one, some } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
+import { nearestHint } from '../unknown-word.ts';
 
 const FIELDS: Readonly<Record<string, string>> = {
   read_body: 'read_timeout',
@@ -19,7 +20,9 @@ export function parseTimeouts(statement: Statement, fields: JsonObject, adaptati
   for (const line of blockOf(statement)) {
     const { text } = line.name;
     const field = Object.hasOwn(FIELDS, text) ? FIELDS[text] : undefined;
-    if (field === undefined) throw failure(line.name, `unrecognized timeouts option '${text}'`);
+    if (field === undefined) {
+      throw failure(line.name, `unrecognized timeouts option '${text}'${nearestHint(text, Object.keys(FIELDS))}`);
+    }
     setField(fields, field, duration(one(line), `parsing ${text} timeout duration`), line.name, adaptation.origins);
   }
 }

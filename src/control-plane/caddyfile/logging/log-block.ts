@@ -2,6 +2,7 @@ import type { JsonObject } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
 import { blockOf, duration, integer, one, some, texts, wrongCount } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
+import { nearestHint } from '../unknown-word.ts';
 import { parseFileWriter } from './log-file.ts';
 import { parseEncoder } from './log-format.ts';
 
@@ -55,7 +56,9 @@ export function parseLogBlock(statement: Statement, place: 'global' | 'site'): L
   for (const line of blockOf(statement)) {
     const { text } = line.name;
     const parse = Object.hasOwn(options, text) ? options[text] : undefined;
-    if (parse === undefined) throw failure(line.name, `unrecognized subdirective: ${text}`);
+    if (parse === undefined) {
+      throw failure(line.name, `unrecognized subdirective: ${text}${nearestHint(text, Object.keys(options))}`);
+    }
     if (seen.has(text)) throw failure(line.name, `subdirective '${text}' is already specified`);
     seen.add(text);
     parse(line, block);

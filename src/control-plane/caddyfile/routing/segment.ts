@@ -4,6 +4,7 @@ import { parseMatcherDefinition } from '../matchers/set.ts';
 import { DIRECTIVES } from '../registry.ts';
 import { failure, lineFailure, within } from '../syntax/failure.ts';
 import type { Statement } from '../syntax/statement.ts';
+import { directiveHint } from '../unknown-word.ts';
 
 /** Directives that say something about the whole site and mean nothing in a block. */
 const SITE_ONLY: ReadonlySet<SiteValue['kind']> = new Set(['bind', 'log', 'errors', 'tls']);
@@ -27,8 +28,9 @@ export function parseBlock(statements: readonly Statement[], context: SiteContex
     const { text } = statement.name;
     const directive = DIRECTIVES.get(text);
     if (directive === undefined) {
-      const hint = 'are you sure your Caddyfile structure (nesting and braces) is correct?';
-      throw failure(statement.name, `unrecognized directive: ${text} - ${hint}`);
+      const nesting = ' - are you sure your Caddyfile structure (nesting and braces) is correct?';
+      const hint = directiveHint(text, DIRECTIVES.keys()) || nesting;
+      throw failure(statement.name, `unrecognized directive: ${text}${hint}`);
     }
     const values = within(directive.name, () => directive.parse(statement, inner));
     if (values.some((value) => SITE_ONLY.has(value.kind))) {
@@ -40,7 +42,7 @@ export function parseBlock(statements: readonly Statement[], context: SiteContex
 
 function unknownDirective(statement: Statement, braced: boolean): Error {
   const { name, block } = statement;
-  const what = `unrecognized directive: ${name.text}`;
+  const what = `unrecognized directive: ${name.text}${directiveHint(name.text, DIRECTIVES.keys())}`;
   const looksLikeSite = !braced && block === null && /[.:]/.test(name.text);
   if (!looksLikeSite) return lineFailure(name, what);
   const hint = 'If so, you must use curly braces around each site to separate their configurations.';

@@ -6,14 +6,14 @@ import { substituteEnvironment } from './environment.ts';
 import { failure } from './failure.ts';
 import { lex } from './lexer.ts';
 import { MAX_NESTING, parseStatements, type Statement } from './statement.ts';
-import type { Token } from './token.ts';
+import type { Place, Token } from './token.ts';
 
 /** All that `import` needs while one Caddyfile is read. */
 export interface ImportScope {
   readonly snippets: Map<string, Snippet>;
   readonly files: FileReader;
   readonly env: Readonly<Record<string, string | undefined>>;
-  readonly warn: (token: Token, directive: string, message: string) => void;
+  readonly warn: (place: Place, directive: string, message: string) => void;
   /** Lines that imports may still bring in: a snippet that imports others many times must not fill the memory. */
   readonly budget: { lines: number };
 }
@@ -35,8 +35,10 @@ interface Source {
 /** Lines that imports of one Caddyfile may bring in, in all. */
 export const MAX_IMPORTED_LINES = 1_000_000;
 
-export function parseText(text: string, file: string, env: ImportScope['env']): Statement[] {
-  return parseStatements(lex(substituteEnvironment(text, env), file));
+export function parseText(text: string, file: string, { env, warn }: Pick<ImportScope, 'env' | 'warn'>): Statement[] {
+  const unset = (name: string, line: number): void =>
+    warn({ file, line }, `{$${name}}`, `the environment has no ${name}: set it, or write {$${name}:<default>}`);
+  return parseStatements(lex(substituteEnvironment(text, env, unset), file));
 }
 
 /** What the `import` statement brings in, its own imports not yet followed, and the trail to follow them with. */
@@ -102,7 +104,7 @@ function readSource(what: Token, name: string, scope: ImportScope): Source {
     const reason = error instanceof Error ? error.message : String(error);
     throw failure(what, `file to import not found: ${what.text} is neither a snippet nor a readable file (${reason})`);
   }
-  return { node: name, body: parseText(text, name, scope.env) };
+  return { node: name, body: parseText(text, name, scope) };
 }
 
 function checkTrail(what: Token, node: string, trail: ImportTrail): void {

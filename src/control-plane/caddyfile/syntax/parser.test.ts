@@ -65,6 +65,19 @@ test('variables of the environment are put in before the text is cut into words'
   );
 });
 
+test('a variable that is unset and has no default is a warning, once, and not in comments', () => {
+  const told: string[] = [];
+  parse(
+    '# {$OLD}\na {\n x {$EMPTY} {$UNSET:} {$NONE} # {$LATER}\n y {$NONE}\n import b\n}',
+    { b: 'z\nz {$ALSO}' },
+    told,
+  );
+  assert.deepEqual(told, [
+    '{$NONE} Caddyfile:3 the environment has no NONE: set it, or write {$NONE:<default>}',
+    '{$ALSO} b:2 the environment has no ALSO: set it, or write {$ALSO:<default>}',
+  ]);
+});
+
 test('a snippet takes arguments one by one, in ranges and inside words', () => {
   const snippet = '(s) {\n x {args[0]} {args[1:]} [{args[2]}]\n all {args[:]}\n}\n';
   assert.equal(body(parse(`${snippet}a {\n import s 1 2 3\n}`)), 'a: x 1 2 3 [3]; all 1 2 3');

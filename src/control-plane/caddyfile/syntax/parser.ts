@@ -10,7 +10,7 @@ import {
   resolveImport,
 } from './imports.ts';
 import type { Statement } from './statement.ts';
-import { isBare, type Token } from './token.ts';
+import { isBare, type Place, type Token } from './token.ts';
 
 export interface SiteBlock {
   readonly keys: readonly Token[];
@@ -30,7 +30,7 @@ export interface ParseOptions {
   readonly filename: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly files: FileReader;
-  readonly warn: (token: Token, directive: string, message: string) => void;
+  readonly warn: (place: Place, directive: string, message: string) => void;
 }
 
 interface Draft {
@@ -48,7 +48,7 @@ export function parseDocument(text: string, options: ParseOptions): Document {
   const { filename, env, files, warn } = options;
   const scope: ImportScope = { snippets: new Map(), files, env, warn, budget: { lines: MAX_IMPORTED_LINES } };
   const draft: Draft = { globals: null, sites: [], namedRoutes: new Map(), scope, keys: [], open: null };
-  readTopLevel(parseText(text, filename, env), draft, [filename]);
+  readTopLevel(parseText(text, filename, scope), draft, [filename]);
   if (draft.open !== null) draft.sites.push(draft.open);
   const [pending] = draft.keys;
   if (pending !== undefined) throw failure(pending, 'the list of site addresses ends with a comma: one is missing');

@@ -1,6 +1,9 @@
 /** How a token was written. Quoted tokens are never structural: a quoted `{` is an argument. */
 export type Quote = '' | '"' | '`' | '<<';
 
+/** Where something was written. */
+export type Place = Pick<Token, 'file' | 'line'>;
+
 export interface Token {
   readonly text: string;
   /** As it stood in the file, quotes included: expressions need it. */

@@ -101,7 +101,7 @@ class Exchange {
   }
 
   #expire(lateMs: number): void {
-    const limit = `within ${this.#request.timeoutMs} ms`;
+    const limit = `within ${Math.ceil(this.#request.timeoutMs)} ms`;
     if (lateMs > Math.max(LATE_MS, this.#request.timeoutMs * LATE_SHARE)) {
       this.#settle('LOCAL_TROUBLE', `no verdict: this process was held up for ${Math.round(lateMs)} ms`);
     } else if (this.#localAddress === '') this.#settle('CONNECT_TIMEOUT', `no connection ${limit}`);

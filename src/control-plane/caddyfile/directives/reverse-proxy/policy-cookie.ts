@@ -4,6 +4,7 @@ import { failure } from '../../syntax/failure.ts';
 import { blockOf, flag, one, secondsOrDuration, texts } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
 import type { Token } from '../../syntax/token.ts';
+import { nearestHint } from '../../unknown-word.ts';
 import type { PolicyTools } from './policies.ts';
 
 interface CookieDraft {
@@ -60,7 +61,9 @@ export function parseCookie(line: Statement, tools: PolicyTools): JsonObject {
   for (const option of blockOf(line)) {
     const { text } = option.name;
     const parse = Object.hasOwn(OPTIONS, text) ? OPTIONS[text] : undefined;
-    if (parse === undefined) throw failure(option.name, `unrecognized option '${text}'`);
+    if (parse === undefined) {
+      throw failure(option.name, `unrecognized option '${text}'${nearestHint(text, Object.keys(OPTIONS))}`);
+    }
     trackFields([draft.policy], option, tools.origins, () => parse(option, draft));
   }
   const [first, ...further] = draft.secrets;

@@ -3,6 +3,7 @@ import type { JsonObject } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { blockOf, integer, one, some, texts } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
+import { nearestHint } from '../../unknown-word.ts';
 import type { PolicyTools } from './policies.ts';
 
 type Option = (line: Statement, policy: JsonObject) => void;
@@ -29,7 +30,9 @@ export function parseIpHash(line: Statement, { origins }: PolicyTools): JsonObje
   for (const option of blockOf(line)) {
     const { text } = option.name;
     const parse = Object.hasOwn(OPTIONS, text) ? OPTIONS[text] : undefined;
-    if (parse === undefined) throw failure(option.name, `unrecognized option '${text}'`);
+    if (parse === undefined) {
+      throw failure(option.name, `unrecognized option '${text}'${nearestHint(text, Object.keys(OPTIONS))}`);
+    }
     if (text !== 'nat64' && policy[text] !== undefined) throw failure(option.name, `${text} already specified`);
     trackFields([policy], option, origins, () => parse(option, policy));
   }

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { blockOf } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
+import { nearestHint } from '../../unknown-word.ts';
 import { handlerDirective } from '../handler.ts';
 import { parseResponseMatcher } from '../response-matcher.ts';
 import type { ProxyDraft, SubdirectiveTable } from './draft.ts';
@@ -43,7 +44,10 @@ export const reverseProxy: Directive = handlerDirective('reverse_proxy', (statem
     const { text } = line.name;
     if (isResponseMatcher(line)) continue;
     const parse = Object.hasOwn(SUBDIRECTIVES, text) ? SUBDIRECTIVES[text] : undefined;
-    if (parse === undefined) throw failure(line.name, `unrecognized subdirective ${text}`);
+    if (parse === undefined) {
+      const hint = nearestHint(text, Object.keys(SUBDIRECTIVES));
+      throw failure(line.name, `unrecognized subdirective ${text}${hint}`);
+    }
     parse(line, draft);
   }
   return [finish(draft)];

@@ -3,6 +3,7 @@ import type { JsonObject, JsonValue } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { blockOf, byteSize, duration, integer, one, some, texts, wrongCount } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
+import { nearestHint } from '../../unknown-word.ts';
 import type { SubdirectiveTable } from './draft.ts';
 import { TLS_OPTIONS } from './transport-tls.ts';
 
@@ -77,7 +78,9 @@ function parseTransport(statement: Statement, adaptation: Adaptation): JsonObjec
   for (const line of blockOf(statement)) {
     const { text } = line.name;
     const option = Object.hasOwn(OPTIONS, text) ? OPTIONS[text] : undefined;
-    if (option === undefined) throw failure(line.name, `unrecognized subdirective ${text}`);
+    if (option === undefined) {
+      throw failure(line.name, `unrecognized subdirective ${text}${nearestHint(text, Object.keys(OPTIONS))}`);
+    }
     trackFields([transport], line, adaptation.origins, () => option(line, transport));
   }
   return transport;

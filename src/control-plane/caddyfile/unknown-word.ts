@@ -1,0 +1,65 @@
+/** What a message says after a word that this version does not know: the word that was meant, or where it comes from. */
+import { nearestWord } from '../config/schema/near-miss.ts';
+
+/** Directives of Caddy's that the differences page lists as not there. */
+const ABSENT_DIRECTIVES: ReadonlySet<string> = new Set([
+  'acme_server',
+  'basic_auth',
+  'basicauth',
+  'encode',
+  'file_server',
+  'forward_auth',
+  'fs',
+  'intercept',
+  'log_append',
+  'log_name',
+  'php_fastcgi',
+  'push',
+  'templates',
+  'tracing',
+  'try_files',
+]);
+
+/** Global options of Caddy's that the differences page lists as not there. */
+const ABSENT_GLOBAL_OPTIONS: ReadonlySet<string> = new Set([
+  'acme_ca',
+  'acme_ca_root',
+  'acme_dns',
+  'acme_eab',
+  'cert_issuer',
+  'cert_lifetime',
+  'default_sni',
+  'email',
+  'events',
+  'fallback_sni',
+  'filesystem',
+  'key_type',
+  'layer4',
+  'local_certs',
+  'ocsp_interval',
+  'ocsp_stapling',
+  'on_demand_tls',
+  'pki',
+  'preferred_chains',
+  'renew_interval',
+  'skip_install_trust',
+  'storage',
+  'storage_clean_interval',
+]);
+
+const ABSENT = ' (Caddy has it, this version of Holdfast does not: remove it)';
+
+export function directiveHint(word: string, known: Iterable<string>): string {
+  if (word === '{') return ' (a block opens on the line of the site or directive it belongs to)';
+  return ABSENT_DIRECTIVES.has(word) ? ABSENT : nearestHint(word, known);
+}
+
+export function globalOptionHint(word: string, known: Iterable<string>): string {
+  return ABSENT_GLOBAL_OPTIONS.has(word) ? ABSENT : nearestHint(word, known);
+}
+
+/** ` (did you mean '<word>'?)`, or nothing when no known word is near. */
+export function nearestHint(word: string, known: Iterable<string>): string {
+  const meant = nearestWord(word, [...known]);
+  return meant === null ? '' : ` (did you mean '${meant}'?)`;
+}
