@@ -1,5 +1,12 @@
 /** One HTTP server of a generation, compiled: options, trust and routes. */
-import type { AccessOutput, HttpServerOptions, SectionHash, ServerIndex, ServerPlan, SiteSection } from '../shared/plan/types.ts';
+import type {
+  AccessOutput,
+  HttpServerOptions,
+  SectionHash,
+  ServerIndex,
+  ServerPlan,
+  SiteSection,
+} from '../shared/plan/types.ts';
 import { compilePrefixes, type PrefixSet } from '../shared/net/cidr.ts';
 import { compileClientIpHeaders, type ClientIpList } from './client-ip/header.ts';
 import { DEFAULT_HEAD_LIMITS, type HeadLimits } from './http1/limits.ts';

@@ -7,7 +7,7 @@
  * meanwhile (bytes were already in the kernel) does not fire. After a stall of the event loop healthy
  * peers therefore keep their connections.
  */
-import type { Clock, Timer } from '../shared/clock.ts';
+import type { Clock } from '../shared/clock.ts';
 
 const TICK_MS = 50;
 const BUCKETS = 512;
@@ -36,8 +36,6 @@ export class TimerWheel {
   readonly #clock: Clock;
   readonly #buckets: (Deadline | null)[] = new Array<Deadline | null>(BUCKETS).fill(null);
   #tick: number;
-  #timer: Timer | null = null;
-  #stopped = false;
   /** Monotonic milliseconds of the last tick: coarse time for whoever can live with 50 ms. */
   now: number;
 
@@ -71,15 +69,10 @@ export class TimerWheel {
     if (entry.tick >= 0) this.#unlink(entry);
   }
 
-  stop(): void {
-    this.#stopped = true;
-    this.#timer?.cancel();
-  }
-
   #schedule(): void {
-    this.#timer = this.#clock.after(TICK_MS, () => {
+    this.#clock.after(TICK_MS, () => {
       this.#turn();
-      if (!this.#stopped) this.#schedule();
+      this.#schedule();
     });
   }
 

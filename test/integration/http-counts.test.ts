@@ -49,27 +49,28 @@ const post = (path: string, length: number, body: string): string =>
   `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${length}\r\n\r\n${body}`;
 
 /** What a client sends, and how it goes; `wait` first lets something come back. */
-const VISITS: readonly { readonly sends: string; readonly wait?: string; readonly goes: 'fin' | 'reset' | 'never' }[] = [
-  { sends: head('/answer').repeat(5), goes: 'fin' },
-  { sends: head('/answer').repeat(20), goes: 'reset' },
-  { sends: head('/answer'), wait: 'ok', goes: 'reset' },
-  { sends: head('/close'), wait: '0\r\n\r\n', goes: 'fin' },
-  { sends: head('/fin'), wait: '502', goes: 'fin' },
-  { sends: post('/reset', 2, 'hi') + head('/answer'), wait: 'ok', goes: 'fin' },
-  { sends: head('/cut'), goes: 'never' },
-  { sends: head('/junk'), wait: '502', goes: 'reset' },
-  { sends: head('/silent'), goes: 'reset' },
-  { sends: head('/silent'), wait: '504', goes: 'fin' },
-  { sends: head('/big'), wait: 'xxx', goes: 'reset' },
-  { sends: post('/answer', 100_000, 'half of it'), goes: 'reset' },
-  { sends: post('/answer', 100_000, 'half of it'), goes: 'fin' },
-  { sends: 'POST /answer HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', wait: '400', goes: 'fin' },
-  { sends: 'GARBAGE\r\n\r\n', wait: '400', goes: 'fin' },
-  { sends: TUNNEL, wait: 'hello', goes: 'reset' },
-  { sends: `${TUNNEL}early`, wait: 'hello', goes: 'fin' },
-  { sends: `${TUNNEL}fin`, wait: 'hello', goes: 'fin' },
-  { sends: `${TUNNEL}rst`, goes: 'never' },
-];
+const VISITS: readonly { readonly sends: string; readonly wait?: string; readonly goes: 'fin' | 'reset' | 'never' }[] =
+  [
+    { sends: head('/answer').repeat(5), goes: 'fin' },
+    { sends: head('/answer').repeat(20), goes: 'reset' },
+    { sends: head('/answer'), wait: 'ok', goes: 'reset' },
+    { sends: head('/close'), wait: '0\r\n\r\n', goes: 'fin' },
+    { sends: head('/fin'), wait: '502', goes: 'fin' },
+    { sends: post('/reset', 2, 'hi') + head('/answer'), wait: 'ok', goes: 'fin' },
+    { sends: head('/cut'), goes: 'never' },
+    { sends: head('/junk'), wait: '502', goes: 'reset' },
+    { sends: head('/silent'), goes: 'reset' },
+    { sends: head('/silent'), wait: '504', goes: 'fin' },
+    { sends: head('/big'), wait: 'xxx', goes: 'reset' },
+    { sends: post('/answer', 100_000, 'half of it'), goes: 'reset' },
+    { sends: post('/answer', 100_000, 'half of it'), goes: 'fin' },
+    { sends: 'POST /answer HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n', wait: '400', goes: 'fin' },
+    { sends: 'GARBAGE\r\n\r\n', wait: '400', goes: 'fin' },
+    { sends: TUNNEL, wait: 'hello', goes: 'reset' },
+    { sends: `${TUNNEL}early`, wait: 'hello', goes: 'fin' },
+    { sends: `${TUNNEL}fin`, wait: 'hello', goes: 'fin' },
+    { sends: `${TUNNEL}rst`, goes: 'never' },
+  ];
 
 async function visit(port: number, index: number): Promise<void> {
   const { sends, wait = '', goes } = VISITS[index % VISITS.length]!;
@@ -109,30 +110,34 @@ function requests(table: StateTable): number {
   return total;
 }
 
-test('aborted, cut, failed, refused, upgraded and finished exchanges leave nothing behind', { timeout: 240_000 }, async (t) => {
-  const upstream = await startScripted(t, (socket, _, received) => {
-    let taken = 0;
-    socket.on('end', () => socket.end());
-    socket.on('data', () => {
-      for (let end = received().indexOf('\r\n\r\n', taken); end >= 0; end = received().indexOf('\r\n\r\n', taken)) {
-        const [, path = ''] = received().slice(taken, end).trim().split(' ');
-        taken = end + 4;
-        ENDINGS[path]?.(socket);
-      }
+test(
+  'aborted, cut, failed, refused, upgraded and finished exchanges leave nothing behind',
+  { timeout: 240_000 },
+  async (t) => {
+    const upstream = await startScripted(t, (socket, _, received) => {
+      let taken = 0;
+      socket.on('end', () => socket.end());
+      socket.on('data', () => {
+        for (let end = received().indexOf('\r\n\r\n', taken); end >= 0; end = received().indexOf('\r\n\r\n', taken)) {
+          const [, path = ''] = received().slice(taken, end).trim().split(' ');
+          taken = end + 4;
+          ENDINGS[path]?.(socket);
+        }
+      });
     });
-  });
-  const dead = await startScripted(t, (socket) => void socket.resetAndDestroy());
-  const options = 'lb_policy round_robin\ntransport http {\nresponse_header_timeout 300ms\n}';
-  const { plane, port } = await startPlane(t, site(proxyTo([upstream, dead, { port: 1 }], options)));
-  let next = 0;
-  const visitor = async (): Promise<void> => {
-    while (next < EXCHANGES) await visit(port, next++);
-  };
-  await Promise.all(Array.from({ length: CLIENTS }, visitor));
-  await eventually(() => running(plane.table).every((count) => count === 0), 'nothing to run any more');
-  assert.ok(requests(plane.table) > EXCHANGES / 2);
-  // What is still open upstream is idle, and known as open.
-  let open = 0;
-  for (let slot = 0; slot < CHUNK_ROWS; slot += 1) open += plane.table.sumFacts(slot, FACT_CONNECTIONS);
-  assert.ok(open <= 2 * 32, `${open} connections upstream`);
-});
+    const dead = await startScripted(t, (socket) => void socket.resetAndDestroy());
+    const options = 'lb_policy round_robin\ntransport http {\nresponse_header_timeout 300ms\n}';
+    const { plane, port } = await startPlane(t, site(proxyTo([upstream, dead, { port: 1 }], options)));
+    let next = 0;
+    const visitor = async (): Promise<void> => {
+      while (next < EXCHANGES) await visit(port, next++);
+    };
+    await Promise.all(Array.from({ length: CLIENTS }, visitor));
+    await eventually(() => running(plane.table).every((count) => count === 0), 'nothing to run any more');
+    assert.ok(requests(plane.table) > EXCHANGES / 2);
+    // What is still open upstream is idle, and known as open.
+    let open = 0;
+    for (let slot = 0; slot < CHUNK_ROWS; slot += 1) open += plane.table.sumFacts(slot, FACT_CONNECTIONS);
+    assert.ok(open <= 2 * 32, `${open} connections upstream`);
+  },
+);

@@ -243,7 +243,10 @@ test('WebSocket clients and servers talk: text, 1 MiB binary, compression, subpr
 test('bytes and the end of a client that did not wait for the 101 reach the upstream in this order', async (t) => {
   const upstream = await startScripted(t, (socket, _, received) => {
     socket.once('data', () => {
-      setTimeout(() => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'), 300);
+      setTimeout(
+        () => socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
+        300,
+      );
     });
     socket.on('end', () => socket.end(`got ${received().split('\r\n\r\n')[1]}`));
   });

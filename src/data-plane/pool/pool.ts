@@ -51,7 +51,8 @@ export class Pool implements PoolView {
 
   load(position: number): number {
     let sum = 0;
-    for (const endpoint of this.#members[position]!.endpoints) sum += this.#table.sumFacts(endpoint.slot, FACT_IN_FLIGHT);
+    for (const endpoint of this.#members[position]!.endpoints)
+      sum += this.#table.sumFacts(endpoint.slot, FACT_IN_FLIGHT);
     return sum;
   }
 
