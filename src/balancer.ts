@@ -2,7 +2,7 @@
 import type { ConfigWarning } from './control-plane/compile/compiled.ts';
 import type { ControlEvent, LoadResult, UpstreamPatch, UpstreamStatus } from './control-plane/types.ts';
 import type { Logger } from './shared/log.ts';
-import type { AccessOutput } from './shared/plan/types.ts';
+import type { AccessSink } from './shared/plan/types.ts';
 
 /** How a config is given: Caddyfile text, JSON text, or Caddy's JSON as an object. */
 export interface ConfigSource {
@@ -22,8 +22,8 @@ export interface BalancerOptions extends ConfigSource {
   readonly onDebug?: (on: boolean) => void;
   /** Told the warnings of the first config; those of later ones are in the result of `reload`. */
   readonly onWarnings?: (warnings: readonly ConfigWarning[]) => void;
-  /** Takes batches of access lines and the output the config names for them. Default: written there. */
-  readonly accessLog?: (lines: string, output: AccessOutput) => void;
+  /** Takes batches of access lines and where the config wants them: `stderr`, `stdout` or `file/<path>`. Default: written there. */
+  readonly accessLog?: (lines: string, output: AccessSink) => void;
   /** Keeps generated secrets and what operators set. Default: none is kept. */
   readonly dataDir?: string;
   /**
@@ -59,7 +59,7 @@ export interface Balancer {
   address(key?: string): BoundAddress;
   /** All listeners: key → address. */
   addresses(): ReadonlyMap<string, BoundAddress>;
-  /** Address of the admin API; null when it is off. */
+  /** Address of the admin API; null when it is off. A Unix socket has the host `unix//path` and port 0. */
   adminAddress(): BoundAddress | null;
   /** Puts another config in force without losing connections. Rejects, and changes nothing, when it cannot. */
   reload(config: string | object, options?: ReloadOptions): Promise<LoadResult>;

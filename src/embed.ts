@@ -1,7 +1,7 @@
 import type { Balancer, BalancerOptions, BoundAddress, ReloadOptions } from './balancer.ts';
 import { AdminEndpoint } from './control-plane/admin/endpoint.ts';
 import { createAdminRoutes } from './control-plane/admin/routes/index.ts';
-import type { AdminSpec, CompiledConfig, ConfigWarning } from './control-plane/compile/compiled.ts';
+import type { AdminSpec, CompiledConfig, ConfigWarning, LogFileSpec } from './control-plane/compile/compiled.ts';
 import { createControlPlane } from './control-plane/control-plane.ts';
 import { definedVariables } from './control-plane/helper/environment.ts';
 import { adaptLargeOrSmall } from './control-plane/helper/read-config.ts';
@@ -51,12 +51,13 @@ class EmbeddedBalancer implements Balancer {
   constructor(options: BalancerOptions) {
     this.#options = options;
     this.#log = options.log ?? silentLogger;
-    this.#access = new AccessWriter({ stderr: process.stderr, stdout: process.stdout }, this.#log);
+    this.#access = new AccessWriter({ stderr: process.stderr, stdout: process.stdout }, this.#log, systemClock);
     const env = options.env ?? process.env;
     this.#plane = createControlPlane({
       log: this.#log,
       env,
       accessSink: options.accessLog ?? ((lines, output) => this.#access.write(lines, output)),
+      beforeCommit: (compiled) => this.#access.open(this.#filesOf(compiled)),
       ...(options.workers === undefined ? {} : { workers: options.workers }),
       ...(options.dataDir === undefined ? {} : { dataDir: options.dataDir }),
       ...(options.hangTimeoutMs === undefined ? {} : { hangTimeoutMs: options.hangTimeoutMs }),
@@ -66,6 +67,7 @@ class EmbeddedBalancer implements Balancer {
       plane: this.#plane,
       log: this.#log,
       metrics: this.#metrics,
+      env,
       adapt: (text, adapter, filename) => adaptLargeOrSmall({ text, adapter, filename }, definedVariables(env)),
       load: (request) => this.#load(request),
       stop: () => void this.drain().catch((error: unknown) => this.#log.error('stop failed', { error })),
@@ -124,6 +126,7 @@ class EmbeddedBalancer implements Balancer {
     } finally {
       await this.#applying;
       await this.#endpoint.stop();
+      await this.#access.close();
       this.#ended.resolve();
     }
   }
@@ -156,6 +159,7 @@ class EmbeddedBalancer implements Balancer {
     const compiled = this.#plane.compiled();
     if (compiled === null || this.#stopping) return [];
     this.#options.onDebug?.(compiled.debug);
+    this.#access.retain(this.#filesOf(compiled));
     try {
       await this.#endpoint.apply(this.#adminSpec(compiled));
       return [];
@@ -165,6 +169,11 @@ class EmbeddedBalancer implements Balancer {
       this.#log.error(problem);
       return [{ file: '', line: 0, directive: 'admin', message: `${problem}; the old admin endpoint goes on` }];
     }
+  }
+
+  /** Whoever takes the lines himself wants no files of ours. */
+  #filesOf({ logFiles }: CompiledConfig): readonly LogFileSpec[] {
+    return this.#options.accessLog === undefined ? logFiles : [];
   }
 
   #adminSpec({ admin }: CompiledConfig): AdminSpec {
@@ -179,13 +188,15 @@ function hasAdminSection(config: unknown): boolean {
 
 const BIND_PROBLEMS: Readonly<Record<string, string>> = {
   EADDRINUSE: 'address already in use (is another Holdfast or Caddy running?)',
+  EEXIST: 'there is a file of this name that is no socket',
   EADDRNOTAVAIL: 'the address is not on this machine (check the admin address and `ip address`)',
   EACCES: 'permission denied (ports below 1024 need root or CAP_NET_BIND_SERVICE)',
   ENOTFOUND: 'the name does not resolve (is it in DNS or the hosts file?)',
 };
 
-function bindProblem({ host, port }: AdminSpec, error: unknown): string {
+function bindProblem({ host, port, unix }: AdminSpec, error: unknown): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
   const why = BIND_PROBLEMS[code] ?? code;
-  return `cannot open the admin endpoint on ${joinHostPort(host, port)}: ${why}`;
+  const address = unix === undefined ? joinHostPort(host, port) : `unix/${unix.path}`;
+  return `cannot open the admin endpoint on ${address}: ${why}`;
 }

@@ -14,4 +14,4 @@ export type {
   UpstreamStatus,
 } from './control-plane/types.ts';
 export type { LogFields, Logger, LogLevel } from './shared/log.ts';
-export type { AccessOutput } from './shared/plan/types.ts';
+export type { AccessSink } from './shared/plan/types.ts';

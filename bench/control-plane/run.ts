@@ -66,6 +66,7 @@ function show({ wallMs, cpuMs }: Gap): string {
 
 function startAdmin(plane: ControlPlane): AdminEndpoint {
   const routes = createAdminRoutes({
+    env: {},
     plane,
     log,
     metrics: new Metrics(plane, systemClock, '0'),

@@ -13,7 +13,13 @@ const PLANES = [
 ];
 
 /** Parts of the data plane without I/O, clock or chance: `explain` and `hash` get a worker's own answer from them. */
-const PURE = /\/src\/data-plane\/(select|client-ip|route)\/|\/src\/data-plane\/http1\/(head|limits)\.ts$/;
+const PURE_FILES = [
+  'http1/(head|limits|errors|request-parser)',
+  'pool/pool',
+  'proxy/(hop-fields|proxy-values|request-facts|request-lines)',
+  'process-facts',
+];
+const PURE = new RegExp(`/src/data-plane/((select|client-ip|route|cel)/|(${PURE_FILES.join('|')})\\.ts$)`);
 
 /** Folders that run per request or per byte. */
 const HOT = /\/src\/data-plane\/(http1|select|client-ip|proxy|pool)\/|\/src\/data-plane\/(runtime|wheel)\.ts$/;

@@ -1,6 +1,6 @@
 import { adaptConfig } from '../control-plane/admin/adapt-config.ts';
 import { compileConfig } from '../control-plane/compile/compile.ts';
-import type { ConfigWarning } from '../control-plane/compile/compiled.ts';
+import type { CompiledConfig, ConfigWarning } from '../control-plane/compile/compiled.ts';
 import { readConfig } from '../control-plane/config/from-json.ts';
 import type { Positions } from '../control-plane/config/positions.ts';
 import type { LoadRequest } from '../control-plane/types.ts';
@@ -11,6 +11,7 @@ const PLACEHOLDER_SECRET = '0'.repeat(64);
 export interface CheckedConfig {
   /** The adapted JSON. */
   readonly config: unknown;
+  readonly compiled: CompiledConfig;
   readonly warnings: readonly ConfigWarning[];
   /** JSON path → where in the Caddyfile it came from; empty for JSON. */
   readonly positions: Positions;
@@ -24,5 +25,5 @@ export function checkConfig(request: LoadRequest, env: NodeJS.ProcessEnv): Check
     generatedSecret: () => PLACEHOLDER_SECRET,
     platform: process.platform,
   });
-  return { config, warnings: [...warnings, ...compiled.warnings], positions };
+  return { config, compiled: compiled.compiled, warnings: [...warnings, ...compiled.warnings], positions };
 }

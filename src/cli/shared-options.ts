@@ -17,3 +17,8 @@ export function readWorkers(text: string): number {
   if (count >= 1 && count <= MAX_WORKERS) return count;
   throw new CliError(`--workers must be a whole number from 1 to ${MAX_WORKERS}, not '${text}'`, 2);
 }
+
+/** For options that may be repeated. */
+export function collect(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value];
+}

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { systemClock, type Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/log.ts';
 import type { WorkerMessage } from '../shared/messages.ts';
-import type { AccessOutput, Section } from '../shared/plan/types.ts';
+import type { AccessSink, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
 import { systemRandom, type Random } from '../shared/random.ts';
 import { StateTable } from '../shared/state-table/table.ts';
 import type { CompiledConfig } from './compile/compiled.ts';
@@ -12,6 +12,7 @@ import { GeneratedSecrets } from './data-dir/secrets.ts';
 import { EventHub } from './event-hub.ts';
 import { definedVariables } from './helper/environment.ts';
 import { readLargeOrSmall } from './helper/read-config.ts';
+import { changesBetween } from './reload/changes.ts';
 import { LoadQueue } from './reload/load-queue.ts';
 import type { PreparedPlan } from './reload/transaction.ts';
 import type {
@@ -46,7 +47,9 @@ export interface ControlPlaneOptions {
   /** For `{$NAME}` in Caddyfiles and `{env.NAME}` in workers. */
   readonly env: NodeJS.ProcessEnv;
   /** Takes whole access lines. Default: they are dropped. */
-  readonly accessSink?: (lines: string, output: AccessOutput) => void;
+  readonly accessSink?: (lines: string, output: AccessSink) => void;
+  /** Called with a config that is about to come into force; a rejection refuses it. */
+  readonly beforeCommit?: (compiled: CompiledConfig) => Promise<void>;
   /** Entry of the data-plane threads, for tests. */
   readonly workerEntry?: URL;
 }
@@ -131,6 +134,10 @@ class ComposedControlPlane implements ControlPlane {
 
   slotRow(address: string): number | undefined {
     return this.#upstreams.slotRow(address);
+  }
+
+  poolRows(pool: SectionHash): PoolRows {
+    return this.#upstreams.currentRows(pool);
   }
 
   upstreams(): readonly UpstreamStatus[] {
@@ -230,9 +237,10 @@ class ComposedControlPlane implements ControlPlane {
       inForce: request.force === true ? null : (this.#loaded?.text ?? null),
       adaptOnly: false,
     });
-    if (compiled === null) return { generation: this.#reloads.generation, unchanged: true, warnings };
+    if (compiled === null) return { generation: this.#reloads.generation, unchanged: true, warnings, changes: [] };
+    const before = this.#loaded?.compiled ?? null;
     const generation = await this.#putInForce({ text, compiled });
-    return { generation, unchanged: false, warnings };
+    return { generation, unchanged: false, warnings, changes: await changesBetween(before, compiled) };
   }
 
   async #putInForce(next: Loaded): Promise<number> {
@@ -242,6 +250,7 @@ class ComposedControlPlane implements ControlPlane {
     }
     this.#generation += 1;
     const generation = this.#generation;
+    await this.#options.beforeCommit?.(next.compiled);
     const { serverRows } = await this.#upstreams.prepare(generation, next.compiled);
     try {
       await this.#fleet.apply(this.#planOf(generation, next.compiled, serverRows));
@@ -293,6 +302,7 @@ class ComposedControlPlane implements ControlPlane {
       random: this.#options.random ?? systemRandom,
       onChunk: (chunk) => this.#fleet.broadcast({ type: 'table', chunk }),
       onEndpoints: (pool, member, rows) => this.#fleet.broadcast({ type: 'endpoints', pool, member, rows }),
+      onMembers: (pool, rows) => this.#fleet.broadcast({ type: 'pool', pool, rows }),
       onForget: (slots) => this.#fleet.broadcast({ type: 'forget-slots', slots }),
       onCut: (slots) => this.#fleet.broadcast({ type: 'cut-slots', slots }),
       onEvent: (event) => this.#events.emit(event),
@@ -323,6 +333,8 @@ class ComposedControlPlane implements ControlPlane {
     switch (message.type) {
       case 'dial-failed':
         return this.#upstreams.dialFailed(message.slot);
+      case 'passive':
+        return this.#upstreams.passive(message.pool, message.row, message.outcome, message.strike);
       case 'log':
         return this.#log[message.level](message.message, message.fields);
       case 'access':

@@ -1,6 +1,8 @@
 /** What the control plane shows to the admin API, the CLI and the library. */
 import type { StateTable } from '../shared/state-table/table.ts';
+import type { PoolRows, SectionHash } from '../shared/plan/types.ts';
 import type { CompiledConfig, ConfigWarning } from './compile/compiled.ts';
+import type { ConfigChange } from './reload/changes.ts';
 
 export type AdminState = 'ready' | 'drain' | 'maint';
 
@@ -20,6 +22,8 @@ export interface LoadResult {
   /** The config was identical and nothing was done. */
   readonly unchanged: boolean;
   readonly warnings: readonly ConfigWarning[];
+  /** What is different from the config before; empty for the first one. */
+  readonly changes: readonly ConfigChange[];
 }
 
 /** One finished probe. */
@@ -75,12 +79,18 @@ export interface UpstreamStatus {
   readonly position: number;
   readonly poolSize: number;
   readonly weight: number;
-  readonly state: 'up' | 'down' | 'initial' | 'drain' | 'maint';
+  readonly state: 'up' | 'down' | 'initial' | 'drain' | 'maint' | 'struck';
   /** Why it is not up: one sentence; ''. */
   readonly why: string;
   readonly bestEffort: boolean;
   /** Passive failures remembered now; absent = the pool has no passive checks. */
   readonly passiveFails?: number;
+  /** Requests it takes at the same time; absent = any number. */
+  readonly maxRequests?: number;
+  /** Requests that wait for a place on it now; absent = it has no limit. */
+  readonly waiting?: number;
+  /** It gets new clients only while no other upstream may have them; absent = it is no backup. */
+  readonly backup?: true;
   readonly inFlight: number;
   readonly endpoints: readonly EndpointStatus[];
 }
@@ -100,6 +110,8 @@ export interface ControlEvent {
     | 'reload-failed'
     | 'server-up'
     | 'server-down'
+    | 'upstream-struck'
+    | 'upstream-recovered'
     | 'best-effort-entered'
     | 'best-effort-left'
     | 'admin-state'
@@ -148,6 +160,8 @@ export interface ControlPlane {
   slotRows(): ReadonlyMap<string, number>;
   /** The slot of one `ip:port`; undefined when no generation names it. */
   slotRow(address: string): number | undefined;
+  /** Rows of a pool of the generation in force, as workers have them. Throws when there is no such pool. */
+  poolRows(pool: SectionHash): PoolRows;
   /** All at once: with tens of thousands of upstreams that takes a while. */
   upstreams(): readonly UpstreamStatus[];
   /** The same one after the other, with pauses for other work. A reload meanwhile cuts the list short. */

@@ -1,9 +1,7 @@
-/**
- * Access lines: one JSON object a request, made by concatenation and handed over in batches, because
- * a structured logger costs ten times as much a line.
- */
+/** Access lines, handed over in batches by sink. */
 import type { Clock, Timer } from '../shared/clock.ts';
-import type { AccessOutput } from '../shared/plan/types.ts';
+import type { AccessOutput, AccessSink } from '../shared/plan/types.ts';
+import { compileLineWriter, type LineWriter } from './access-format.ts';
 import type { Affinity } from './select/policy.ts';
 
 const BATCH_BYTES = 65_536;
@@ -26,37 +24,39 @@ export interface AccessRecord {
 
 export class AccessLog {
   readonly #clock: Clock;
-  readonly #sink: (output: AccessOutput, lines: string) => void;
-  readonly #batches: Record<AccessOutput, string> = { stderr: '', stdout: '' };
+  readonly #sink: (sink: AccessSink, lines: string) => void;
+  /** Made at the first line of an output, which lives as long as its plan. */
+  readonly #writers = new WeakMap<AccessOutput, LineWriter>();
+  readonly #batches = new Map<AccessSink, string>();
   #timer: Timer | null = null;
 
-  constructor(clock: Clock, sink: (output: AccessOutput, lines: string) => void) {
+  constructor(clock: Clock, sink: (sink: AccessSink, lines: string) => void) {
     this.#clock = clock;
     this.#sink = sink;
   }
 
   write(output: AccessOutput, record: AccessRecord): void {
-    this.#batches[output] += accessLine(record);
-    if (this.#batches[output].length >= BATCH_BYTES) this.flush();
+    const line = this.#writerOf(output)(record);
+    if (line === '') return;
+    const batch = (this.#batches.get(output.sink) ?? '') + line;
+    this.#batches.set(output.sink, batch);
+    if (batch.length >= BATCH_BYTES) this.flush();
     else this.#timer ??= this.#clock.after(FLUSH_MS, () => this.flush());
   }
 
   flush(): void {
     this.#timer?.cancel();
     this.#timer = null;
-    for (const output of ['stderr', 'stdout'] as const) {
-      const lines = this.#batches[output];
-      this.#batches[output] = '';
-      if (lines !== '') this.#sink(output, lines);
-    }
+    for (const [sink, lines] of this.#batches) this.#sink(sink, lines);
+    this.#batches.clear();
   }
-}
 
-export function accessLine(record: AccessRecord): string {
-  return (
-    `{"time":"${new Date(record.wallMs).toISOString()}","client":"${record.client}","peer":"${record.peer}",` +
-    `"method":${JSON.stringify(record.method)},"host":${JSON.stringify(record.host)},"target":${JSON.stringify(record.target)},` +
-    `"status":${record.status},"bytes":${record.bytes},"duration_ms":${record.durationMs.toFixed(3)},` +
-    `"upstream":${JSON.stringify(record.upstream)},"attempts":${record.attempts},"affinity":"${record.affinity}"}\n`
-  );
+  #writerOf(output: AccessOutput): LineWriter {
+    let writer = this.#writers.get(output);
+    if (writer === undefined) {
+      writer = compileLineWriter(output, this.#clock);
+      this.#writers.set(output, writer);
+    }
+    return writer;
+  }
 }

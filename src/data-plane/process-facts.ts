@@ -6,9 +6,9 @@ import type { ProcessFacts } from './route/placeholder/placeholder.ts';
 /** Go's names of architectures, as Caddyfiles know them. */
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: 'amd64', ia32: '386' };
 
-export function readProcessFacts(): ProcessFacts {
+export function readProcessFacts(env: NodeJS.ProcessEnv = process.env): ProcessFacts {
   return {
-    env: { ...process.env },
+    env: { ...env },
     system: {
       hostname: hostname(),
       os: process.platform === 'win32' ? 'windows' : process.platform,

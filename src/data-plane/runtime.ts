@@ -14,6 +14,7 @@ import {
 } from '../shared/state-table/layout.ts';
 import type { Rows } from '../shared/state-table/table.ts';
 import { AccessLog } from './access-log.ts';
+import { Admission, type Place } from './admission.ts';
 import { Head } from './http1/head.ts';
 import { ServerConnection } from './http1/server-connection.ts';
 import { Endpoints } from './pool/endpoints.ts';
@@ -49,6 +50,9 @@ export class Runtime implements WorkerRuntime, World {
   readonly #processFacts: ProcessFacts;
   readonly #sections: Sections;
   readonly #connections = new Set<ServerConnection>();
+  readonly #admission: Admission;
+  /** Places of connections to servers that limit them. */
+  readonly #places = new WeakMap<ServerConnection, Place>();
   readonly #heads: Head[] = [];
   readonly #staged = new Map<number, Staged>();
   /** When a failed dial, or an answer that is no HTTP, may be told of again, by slot. */
@@ -65,6 +69,7 @@ export class Runtime implements WorkerRuntime, World {
     this.facts = deps.table.facts(deps.lane);
     this.servers = deps.table.servers(deps.lane);
     this.wheel = new TimerWheel(deps.clock);
+    this.#admission = new Admission(deps);
     this.#sections = new Sections(deps.table);
     this.accessLog = new AccessLog(deps.clock, (output, lines) => deps.post({ type: 'access', output, lines }));
     this.endpoints = new Endpoints({
@@ -128,6 +133,10 @@ export class Runtime implements WorkerRuntime, World {
     this.#sections.updateEndpoints(pool, member, rows);
   }
 
+  recastPool(pool: SectionHash, rows: PoolRows): void {
+    this.#sections.recastPool(pool, rows);
+  }
+
   #retainSections(): void {
     const manifests = [...this.#staged.values()].map(({ manifest }) => manifest);
     if (this.#force !== null) manifests.push(this.#force.manifest);
@@ -141,10 +150,14 @@ export class Runtime implements WorkerRuntime, World {
   // --- connections --------------------------------------------------------------------------------
 
   accept(listenerKey: string, socket: Socket): void {
+    const current = this.current(listenerKey);
+    const limits = current?.server.options.connectionLimits ?? null;
+    const place = limits === null ? null : this.#admission.admit(current!.server.row, limits, socket);
+    if (limits !== null && place === null) return;
     this.#countLane(LANE_CONNECTIONS, 1);
     const connection = new ServerConnection(this, socket, listenerKey);
     this.#connections.add(connection);
-    const current = this.current(listenerKey);
+    if (place !== null) this.#places.set(connection, place);
     if (current !== null) this.servers.count(current.server.row, SERVER_CONNECTIONS_ACCEPTED, 1);
   }
 
@@ -177,6 +190,7 @@ export class Runtime implements WorkerRuntime, World {
   }
 
   resetAll(): void {
+    this.#admission.resetAll();
     for (const connection of [...this.#connections]) connection.reset();
     for (const connection of [...this.endpoints.open]) connection.reset();
     this.accessLog.flush();
@@ -215,6 +229,8 @@ export class Runtime implements WorkerRuntime, World {
 
   connectionClosed(connection: ServerConnection): void {
     if (!this.#connections.delete(connection)) return;
+    const place = this.#places.get(connection);
+    if (place !== undefined) this.#admission.leave(place);
     this.#countLane(LANE_CONNECTIONS, -1);
     if (this.#connections.size === 0) this.#onEmpty?.();
   }
@@ -231,6 +247,10 @@ export class Runtime implements WorkerRuntime, World {
       message: 'upstream sent no valid HTTP',
       fields: { upstream, detail },
     });
+  }
+
+  passiveResult(pool: SectionHash, row: number, outcome: 'failed' | 'passed', strike: number): void {
+    this.#deps.post({ type: 'passive', pool, row, outcome, strike });
   }
 
   #mayReport(next: Map<number, number>, slot: number): boolean {

@@ -14,6 +14,8 @@ function sectionOf(names: readonly string[]): PoolSection {
     policy: { policy: 'first' },
     members: names.map((name) => ({ upstream: name, identity: name })),
     retry: { retries: null, tryDurationMs: null, tryIntervalMs: 250 },
+    passive: null,
+    queue: null,
     transport: {
       dialTimeoutMs: 3000,
       responseHeaderTimeoutMs: 0,

@@ -68,6 +68,11 @@ export class Sections {
     if (arriving !== undefined && member < arriving.rows.length) arriving.rows[member] = rows;
   }
 
+  /** A pool found in DNS has other members; one that is not here is told of with its section. */
+  recastPool(pool: SectionHash, rows: PoolRows): void {
+    this.#pools.get(pool)?.recast(rows);
+  }
+
   /** Drops every section that none of `manifests` names, and what is not complete. */
   retain(manifests: readonly PlanManifest[]): void {
     this.#arriving.clear();

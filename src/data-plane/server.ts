@@ -9,10 +9,11 @@ import type {
 } from '../shared/plan/types.ts';
 import { compilePrefixes, type PrefixSet } from '../shared/net/cidr.ts';
 import { compileClientIpHeaders, type ClientIpList } from './client-ip/header.ts';
-import { DEFAULT_HEAD_LIMITS, type HeadLimits } from './http1/limits.ts';
+import type { HeadLimits } from './http1/limits.ts';
 import type { Pool } from './pool/pool.ts';
 import type { ProcessFacts } from './route/placeholder/placeholder.ts';
 import { compileSites, type CompiledRouter } from './route/compile.ts';
+import { mappedNames } from './route/map.ts';
 
 /** Everything the running exchanges of one config need. Exchanges and tunnels keep theirs alive. */
 export interface Generation {
@@ -33,6 +34,8 @@ export class HttpServer {
   readonly trusted: PrefixSet | null;
   readonly clientIpList: ClientIpList;
   readonly router: CompiledRouter<Pool>;
+  /** Routes of `handle_errors`; null when there are none. */
+  readonly errorRouter: CompiledRouter<Pool> | null;
   readonly #accessOutputs: ReadonlyMap<string, readonly AccessOutput[]>;
   readonly #otherOutputs: readonly AccessOutput[];
 
@@ -46,10 +49,15 @@ export class HttpServer {
     this.name = plan.name;
     this.row = plan.row;
     this.options = options;
-    this.limits = { ...DEFAULT_HEAD_LIMITS, maxBytes: options.maxHeaderBytes, maxRequestLine: options.maxHeaderBytes };
+    const { maxHeaderBytes: maxBytes, maxHeaderFields: maxFields } = options;
+    this.limits = { maxBytes, maxFields, maxRequestLine: maxBytes };
     this.trusted = options.trustedProxies.length === 0 ? null : compilePrefixes(options.trustedProxies);
     this.clientIpList = compileClientIpHeaders(options.clientIpHeaders);
-    this.router = compileSites(plan.sites.map(siteOf), poolOf, facts);
+    const sites = plan.sites.map(siteOf);
+    const errorSites = plan.errorSites.map(siteOf);
+    const known = { ...facts, mapped: mappedNames([...sites, ...errorSites].map(({ route }) => route)) };
+    this.router = compileSites(sites, poolOf, known);
+    this.errorRouter = errorSites.length === 0 ? null : compileSites(errorSites, poolOf, known);
     this.#accessOutputs = new Map(Object.entries(options.accessLog?.hosts ?? {}));
     this.#otherOutputs = options.accessLog?.others ?? NO_OUTPUT;
   }

@@ -41,6 +41,8 @@ export interface WorkerRuntime {
   commit(generation: number): void;
   rollback(generation: number): void;
   updateEndpoints(pool: SectionHash, member: number, rows: MemberRows): void;
+  /** A pool found in DNS has other members or addresses. */
+  recastPool(pool: SectionHash, rows: PoolRows): void;
   accept(listenerKey: string, socket: Socket): void;
   forgetSlots(slots: readonly number[]): void;
   cutSlots(slots: readonly number[]): void;
@@ -111,6 +113,8 @@ class WorkerThread {
         return this.#runtime.rollback(message.generation);
       case 'endpoints':
         return this.#runtime.updateEndpoints(message.pool, message.member, message.rows);
+      case 'pool':
+        return this.#runtime.recastPool(message.pool, message.rows);
       case 'listen':
         return this.#listen(message.key, message.server);
       case 'accepted':

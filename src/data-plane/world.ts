@@ -1,5 +1,6 @@
 /** One worker's world, passed as an argument to everything that runs in it. */
 import type { Clock } from '../shared/clock.ts';
+import type { SectionHash } from '../shared/plan/types.ts';
 import type { Random } from '../shared/random.ts';
 import type { Rows } from '../shared/state-table/table.ts';
 import type { AccessLog } from './access-log.ts';
@@ -31,6 +32,8 @@ export interface World {
   dialFailed(slot: number): void;
   /** The upstream sent something that is not HTTP. */
   upstreamInvalid(slot: number, upstream: string, detail: string): void;
+  /** A passive check has something to tell: see the message of that name. */
+  passiveResult(pool: SectionHash, row: number, outcome: 'failed' | 'passed', strike: number): void;
   /** Request heads are lent for the time of an exchange, so that an idle connection owns none. */
   takeHead(): Head;
   giveHead(head: Head): void;

@@ -5,7 +5,7 @@
 import type { Server, Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import type { LogFields, LogLevel } from './log.ts';
-import type { AccessOutput, MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from './plan/types.ts';
+import type { AccessSink, MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from './plan/types.ts';
 import type { TableChunk } from './state-table/table.ts';
 
 /** `workerData` of a data-plane worker. */
@@ -38,6 +38,8 @@ export type ControlMessage =
   | { readonly type: 'rollback'; readonly generation: number }
   /** A name resolved to other addresses. */
   | { readonly type: 'endpoints'; readonly pool: SectionHash; readonly member: number; readonly rows: MemberRows }
+  /** A pool found in DNS has other members, or they live at other addresses. */
+  | { readonly type: 'pool'; readonly pool: SectionHash; readonly rows: PoolRows }
   /** A listening server, transferred. `key` is the listener's. */
   | { readonly type: 'listen'; readonly key: string; readonly server: Server }
   /** Accept mode `shared`: accepted sockets arrive on this port as `AcceptedMessage`. */
@@ -69,9 +71,17 @@ export type WorkerMessage =
   | { readonly type: 'orphan'; readonly key: string; readonly socket: Socket }
   /** A dial failed: the name of this address may have changed. */
   | { readonly type: 'dial-failed'; readonly slot: number }
+  /** The passive checks of a member, named by its row: it failed, or passed the test after this strike (0 = none yet). */
+  | {
+      readonly type: 'passive';
+      readonly pool: SectionHash;
+      readonly row: number;
+      readonly outcome: 'failed' | 'passed';
+      readonly strike: number;
+    }
   | { readonly type: 'log'; readonly level: LogLevel; readonly message: string; readonly fields: LogFields }
   /** Whole access lines, each with its newline. */
-  | { readonly type: 'access'; readonly output: AccessOutput; readonly lines: string }
+  | { readonly type: 'access'; readonly output: AccessSink; readonly lines: string }
   | { readonly type: 'drained'; readonly reset: number }
   /** Sent as the last act of a worker that threw. */
   | { readonly type: 'crashed'; readonly message: string; readonly stack: string };

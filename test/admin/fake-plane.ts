@@ -20,7 +20,7 @@ export class FakePlane implements ControlPlane {
     if (this.failure !== null) return Promise.reject(this.failure);
     this.loads.push(request);
     const warnings = [{ file: request.filename, line: 3, directive: 'lb_policy', message: 'even number' }];
-    return Promise.resolve({ generation: this.loads.length, unchanged: false, warnings });
+    return Promise.resolve({ generation: this.loads.length, unchanged: false, warnings, changes: [] });
   }
 
   config(): unknown {
@@ -33,6 +33,7 @@ export class FakePlane implements ControlPlane {
       sections: new Map(),
       pools: [],
       listeners: [],
+      logFiles: [],
       admin: this.spec,
       gracePeriodMs: 0,
       nameRefreshMs: null,
@@ -47,6 +48,10 @@ export class FakePlane implements ControlPlane {
 
   slotRows(): ReadonlyMap<string, number> {
     return this.slots;
+  }
+
+  poolRows(): ReturnType<ControlPlane['poolRows']> {
+    return { pool: 0, members: [] };
   }
 
   upstreams(): readonly UpstreamStatus[] {

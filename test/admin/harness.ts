@@ -46,6 +46,7 @@ export async function startAdmin(t: TestContext, options: HarnessOptions = {}): 
     plane,
     log: silentLogger,
     metrics: new Metrics(plane, systemClock, '1.2.3'),
+    env: {},
     adapt: options.adapt ?? ((source) => ({ config: { adapted: source }, warnings: [] })),
     load: (request) => plane.load(request),
     stop: () => {

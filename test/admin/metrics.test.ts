@@ -26,7 +26,7 @@ function createPlane(): FakePlane {
     ['app:81', 1],
     ['10.0.0.9:80', 2],
   ]);
-  plane.statuses = [upstreamStatus('app:80'), upstreamStatus('app:81')];
+  plane.statuses = [upstreamStatus('app:80', { passiveFails: 0 }), upstreamStatus('app:81')];
   plane.table.grow('lane', 0, 2);
   for (const lane of [0, 1, 2]) {
     plane.table.grow('facts', lane, 2);

@@ -87,7 +87,7 @@ test('run serves, reloads through the admin API, and ends with 0 on SIGTERM', TI
   await writeFile(join(folder, 'Caddyfile'), caddyfile(backendPort, 'two'));
   const reload = await runHoldfast(['reload', '--address', admin], { cwd: folder });
   assert.equal(reload.code, 0, reload.stderr);
-  assert.equal(reload.stdout, 'reloaded\n');
+  assert.equal(reload.stdout, 'reloaded\n  ~ site path /text\n');
   assert.equal(await (await fetch(`${site}/text`)).text(), 'two');
   const again = await runHoldfast(['reload', '--address', admin], { cwd: folder });
   assert.equal(again.stdout, 'nothing changed\n');

@@ -197,6 +197,7 @@ http://a.test {
       ipv4Prefix: 24,
       ipv6Prefix: 56,
       nat64: ['2001:db8:64::/96'],
+      balanceFactor: null,
     },
   });
   assert.deepEqual(
@@ -220,6 +221,9 @@ http://a.test {
     readBodyTimeoutMs: 30_000,
     writeTimeoutMs: 40_000,
     maxHeaderBytes: 32_768,
+    maxHeaderFields: 200,
+    maxRequestsPerConnection: 0,
+    connectionLimits: null,
     accessLog: null,
   });
   assert.deepEqual(compiled.listeners, [
@@ -233,10 +237,9 @@ test('what does not exist yet is refused by the word and the line that were writ
   const site = (line: string): string =>
     `:8080 {\n\treverse_proxy app:80 {\n\t\tlb_policy first\n\t\t${line}\n\t}\n}\n`;
   for (const [line, word] of [
-    ['fail_duration 10s', 'fail_duration'],
-    ['dynamic a app 80', 'dynamic'],
-    ['lb_retry_match method POST', 'lb_retry_match'],
-    ['request_buffers 4KiB', 'request_buffers'],
+    ['response_buffers 4KiB', 'response_buffers'],
+    ['stream_timeout 1h', 'stream_timeout'],
+    ['verbose_logs', 'verbose_logs'],
   ] as const) {
     assert.equal(refusal(site(line)), `'${word}' is not supported yet, at Caddyfile:4`);
   }

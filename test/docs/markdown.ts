@@ -18,9 +18,9 @@ interface Block {
   readonly text: string;
 }
 
-/** README.md and its neighbours, everything under docs/, and the READMEs beside the sources. */
+/** README.md and its neighbours, everything under docs/, and the READMEs beside examples and sources. */
 export function readDocs(): Doc[] {
-  const paths = globSync(['*.md', 'docs/**/*.md', 'src/**/*.md', 'test/**/*.md'], { cwd: ROOT });
+  const paths = globSync(['*.md', 'docs/**/*.md', 'examples/*/*.md', 'src/**/*.md', 'test/**/*.md'], { cwd: ROOT });
   return paths.toSorted().map((path) => ({ path, text: readFileSync(`${ROOT}${path}`, 'utf8') }));
 }
 

@@ -43,7 +43,6 @@ const PLACES: Readonly<Record<string, string>> = {
   log: 'http://:80 {\nlog {\n%\n}\nrespond "x"\n}\n',
   'transport http': 'http://:80 {\nreverse_proxy 10.0.0.1 {\ntransport http {\n%\n}\n}\n}\n',
   'Rest of reverse_proxy': 'http://:80 {\nreverse_proxy {\n%\n}\n}\n',
-  Policies: 'http://:80 {\nreverse_proxy 10.0.0.1 {\nlb_policy %\n}\n}\n',
 };
 
 for (const [section, place] of Object.entries(PLACES)) {
@@ -112,5 +111,5 @@ test('the library page names every option, method and type of event', () => {
 
 test('the limits page names the limits of the codec', () => {
   const text = readDoc('docs/reference/limits.md');
-  assert.ok(text.includes(`| Header lines of a message | ${DEFAULT_HEAD_LIMITS.maxFields} |`));
+  assert.ok(text.includes(`| Header lines of a response | ${DEFAULT_HEAD_LIMITS.maxFields} |`));
 });

@@ -2,8 +2,8 @@
 import dgram from 'node:dgram';
 
 export interface DnsRecord {
-  readonly type: 'A' | 'AAAA';
-  /** Dotted IPv4, or the 32 hex digits of an IPv6 address. */
+  readonly type: 'A' | 'AAAA' | 'SRV';
+  /** Dotted IPv4, the 32 hex digits of an IPv6 address, or the name and port of an SRV target: `host:port`. */
   readonly address: string;
   /** Seconds. */
   readonly ttl: number;
@@ -15,7 +15,7 @@ export interface DnsServer {
   close(): void;
 }
 
-const TYPES: Readonly<Record<DnsRecord['type'], number>> = { A: 1, AAAA: 28 };
+const TYPES: Readonly<Record<DnsRecord['type'], number>> = { A: 1, AAAA: 28, SRV: 33 };
 const NAME_ERROR = 3;
 
 /** `failure`: response code for every question instead of an answer (2 = SERVFAIL). */
@@ -50,8 +50,7 @@ function answer(query: Buffer, records: Readonly<Record<string, readonly DnsReco
 }
 
 function resourceRecord(record: DnsRecord): Buffer {
-  const data =
-    record.type === 'A' ? Buffer.from(record.address.split('.').map(Number)) : Buffer.from(record.address, 'hex');
+  const data = recordData(record);
   const head = Buffer.alloc(12);
   // A pointer to the name in the question.
   head.writeUInt16BE(0xc00c, 0);
@@ -60,4 +59,15 @@ function resourceRecord(record: DnsRecord): Buffer {
   head.writeUInt32BE(record.ttl, 6);
   head.writeUInt16BE(data.length, 10);
   return Buffer.concat([head, data]);
+}
+
+function recordData({ type, address }: DnsRecord): Buffer {
+  if (type === 'A') return Buffer.from(address.split('.').map(Number));
+  if (type === 'AAAA') return Buffer.from(address, 'hex');
+  const [host = '', port = '0'] = address.split(':');
+  const numbers = Buffer.alloc(6);
+  numbers.writeUInt16BE(10, 0);
+  numbers.writeUInt16BE(Number(port), 4);
+  const labels = host.split('.').map((label) => Buffer.from([label.length, ...Buffer.from(label, 'latin1')]));
+  return Buffer.concat([numbers, ...labels, Buffer.from([0])]);
 }

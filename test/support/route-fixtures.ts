@@ -54,6 +54,7 @@ export function requestOf(facts: RequestFacts = {}): RequestView {
     client: parseIp(facts.client ?? '203.0.113.9'),
     trusted,
     vars: new Map(),
+    notes: null,
     proxyValue: (name) => proxyValues.get(name),
     wallMs: Date.UTC(2026, 10, 30, 9, 13, 27, 5),
     uuid: () => '00000000-0000-4000-8000-000000000000',
@@ -98,12 +99,21 @@ export function rewrite(rest: Partial<RewritePlan>): RewritePlan {
     stripPathPrefix: '',
     stripPathSuffix: '',
     uriSubstring: [],
+    pathRegexp: [],
     ...rest,
   };
 }
 
 export function proxyTo(pool: string): HandlerPlan {
-  return { handler: 'reverse_proxy', pool, trustedProxies: [], headersUp: null, headersDown: null };
+  return {
+    handler: 'reverse_proxy',
+    pool,
+    trustedProxies: [],
+    retryMatch: [],
+    requestBufferBytes: 0,
+    headersUp: null,
+    headersDown: null,
+  };
 }
 
 /** A route with one matcher set, or none. */

@@ -8,6 +8,7 @@ import type { CheckSpec, CompiledConfig, PoolSpec } from '../../src/control-plan
 import type { ProbeResult } from '../../src/control-plane/health/probe.ts';
 import type { ReasonWord } from '../../src/control-plane/health/reasons.ts';
 import type { LookupAnswer } from '../../src/control-plane/names/lookup.ts';
+import type { SrvAnswer } from '../../src/control-plane/names/srv.ts';
 import type { ControlEvent } from '../../src/control-plane/types.ts';
 import { Upstreams } from '../../src/control-plane/upstreams/upstreams.ts';
 import { FakeClock, settle } from './fake-clock.ts';
@@ -52,10 +53,13 @@ export class UpstreamsWorld {
       onChunk: (chunk) => void this.chunks.push(chunk),
       onEndpoints: (pool, member, rows) =>
         void this.moved.push(`${pool}/${member}: ${rows.endpoints.map(({ host }) => host).join(' ')}`),
+      onMembers: (pool, { found = [] }) =>
+        void this.moved.push(`${pool}: ${found.map(({ upstream }) => upstream).join(' ')}`),
       onForget: (slots) => void this.forgotten.push(...slots),
       onCut: (slots) => void this.cut.push(...slots),
       onEvent: (event) => void this.events.push(event),
       lookup: (host) => this.#lookup(host),
+      lookupSrv: (name) => this.#lookupSrv(name),
       probe: {
         run: (target, options, { signal }) => {
           this.started += 1;
@@ -119,6 +123,13 @@ export class UpstreamsWorld {
     throw new Error(`nobody probes ${key}; under way: ${this.probing().join(', ')}`);
   }
 
+  /** SRV targets are told as `host:port`. */
+  async #lookupSrv(name: string): Promise<SrvAnswer> {
+    const { ipv4, error } = await this.#lookup(name);
+    const targets = ipv4?.map((text) => ({ host: splitHostPort(text)!.host, port: splitHostPort(text)!.port ?? 80 }));
+    return { targets: targets ?? null, error };
+  }
+
   #lookup(host: string): Promise<LookupAnswer> {
     const said = this.names.get(host);
     if (said === undefined) return new Promise(() => {});
@@ -162,6 +173,8 @@ export function poolSpec(hash: string, upstreams: readonly string[], given: Part
       policy: { policy: 'first' },
       members: upstreams.map((upstream) => ({ upstream, identity: upstream })),
       retry: { retries: null, tryDurationMs: null, tryIntervalMs: 250 },
+      passive: null,
+      queue: null,
       transport: {
         dialTimeoutMs: 3000,
         responseHeaderTimeoutMs: 0,
@@ -187,6 +200,7 @@ export function config(...pools: readonly PoolSpec[]): CompiledConfig {
     sections: new Map(),
     pools,
     listeners: [],
+    logFiles: [],
     admin: { enabled: false, host: '', port: 0, origins: [], enforceOrigin: false },
     gracePeriodMs: 30_000,
     nameRefreshMs: null,
@@ -200,6 +214,7 @@ export function serverPlan(name: string): Omit<ServerPlan, 'row'> {
     name,
     listeners: [],
     sites: [],
+    errorSites: [],
     options: {
       trustedProxies: [],
       clientIpHeaders: [],
@@ -210,6 +225,9 @@ export function serverPlan(name: string): Omit<ServerPlan, 'row'> {
       readBodyTimeoutMs: 0,
       writeTimeoutMs: 0,
       maxHeaderBytes: 0,
+      maxHeaderFields: 0,
+      maxRequestsPerConnection: 0,
+      connectionLimits: null,
       accessLog: null,
     },
   };

@@ -65,7 +65,7 @@ async function backend(t: TestContext, listener: http.RequestListener): Promise<
 test('a load serves, the same config again does nothing, a forced one makes a new generation', OPTIONS, async (t) => {
   const plane = planeFor(t);
   assert.deepEqual(plane.degraded(), ['no config has been loaded']);
-  assert.deepEqual(await plane.load(say('one')), { generation: 1, unchanged: false, warnings: [] });
+  assert.deepEqual(await plane.load(say('one')), { generation: 1, unchanged: false, warnings: [], changes: [] });
   assert.equal(await get(plane), 'one');
   assert.equal((await plane.load(say('one'))).unchanged, true);
   assert.equal((await plane.load({ ...say('one'), force: true })).generation, 2);

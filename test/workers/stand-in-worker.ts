@@ -43,6 +43,7 @@ class StandIn implements WorkerRuntime {
   rollback(): void {}
 
   updateEndpoints(): void {}
+  recastPool(): void {}
 
   accept(_key: string, socket: Socket): void {
     const { table, lane } = this.#deps;

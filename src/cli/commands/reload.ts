@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { ConfigWarning } from '../../control-plane/compile/compiled.ts';
 import { describePlace, findPosition, type Positions } from '../../control-plane/config/positions.ts';
 import { DEFAULT_ADMIN_ADDRESS, postAdmin } from '../admin-client.ts';
+import { changesText } from '../changes-text.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
 import { CliError } from '../failure.ts';
 import { printWarnings, type Terminal } from '../output.ts';
@@ -20,7 +21,7 @@ interface ReloadOptions extends ConfigOptions {
 export function addReloadCommand(program: Command, terminal: Terminal): void {
   addConfigOptions(program.command('reload'))
     .description('put a config in force in a running balancer')
-    .option('--address <host:port>', "admin address of the running balancer (default: the config's, or localhost:2019)")
+    .option('--address <address>', "admin address of the running balancer, host:port or unix//path (default: the config's, or localhost:2019)")
     .option('--force', 'load it even when nothing changed')
     .action(async (options: ReloadOptions) => {
       const request = await readConfigFile(options);
@@ -37,7 +38,7 @@ export function addReloadCommand(program: Command, terminal: Terminal): void {
       });
       const loaded = readReply(reply);
       printWarnings(terminal, untoldWarnings(loaded.warnings, warnings, positions));
-      terminal.stdout.write(loaded.unchanged ? 'nothing changed\n' : 'reloaded\n');
+      terminal.stdout.write(loaded.unchanged ? 'nothing changed\n' : `reloaded\n${changesText(loaded.changes)}`);
     });
 }
 
@@ -83,13 +84,22 @@ function adminAddressOf(config: unknown): string {
   }
   const listen = fieldOf(admin, 'listen');
   if (typeof listen !== 'string' || listen === '') return DEFAULT_ADMIN_ADDRESS;
-  const address = listen.replace(/^tcp\//, '');
+  const address = listen.replace(/^tcp\//, '').replace(/^(unix\/[^|]*)\|.*$/, '$1');
   return address.startsWith(':') ? `localhost${address}` : address.replace(/^(0\.0\.0\.0|\[::\]):/, 'localhost:');
 }
 
 const REPLY = z.object({
   unchanged: z.boolean(),
   warnings: z.array(z.object({ file: z.string(), line: z.number(), directive: z.string(), message: z.string() })),
+  changes: z.array(
+    z.object({
+      change: z.enum(['added', 'removed', 'changed']),
+      what: z.enum(['listener', 'server', 'site', 'pool', 'admin', 'global']),
+      name: z.string(),
+      detail: z.string(),
+      moved: z.number().nullable(),
+    }),
+  ),
 });
 
 function readReply(text: string): z.infer<typeof REPLY> {

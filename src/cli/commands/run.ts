@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { LoadRequest } from '../../control-plane/types.ts';
+import { changeLines } from '../changes-text.ts';
 import { readConfigFile, type ConfigOptions } from '../config-file.ts';
 import { logWarnings, type Terminal } from '../output.ts';
 import { addConfigOptions, readWorkers } from '../shared-options.ts';
@@ -29,9 +30,9 @@ export function addRunCommand(program: Command, terminal: Terminal): void {
           return watchFile(request.filename, async () => {
             try {
               const fresh: LoadRequest = await readConfigFile(options);
-              const { warnings, unchanged } = await balancer.reload(fresh.text, fresh);
+              const { warnings, unchanged, changes } = await balancer.reload(fresh.text, fresh);
               logWarnings(log, warnings);
-              if (!unchanged) log.info('config file changed: reloaded', { file: fresh.filename });
+              if (!unchanged) log.info('config file changed: reloaded', { file: fresh.filename, changes: changeLines(changes) });
             } catch (error) {
               log.error('config file changed, but it was not loaded: the old config goes on', { error });
             }

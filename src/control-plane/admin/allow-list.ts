@@ -25,13 +25,14 @@ export interface AllowList {
  * @param port the bound port (`spec.port` may be 0)
  */
 export function createAllowList(spec: AdminSpec, port: number): AllowList {
-  const entries = spec.origins.length > 0 ? spec.origins.map(parseEntry) : listenEntries(spec.host, port);
+  const own = spec.unix === undefined ? listenEntries(spec.host, port) : unixEntries();
+  const entries = spec.origins.length > 0 ? spec.origins.map(parseEntry) : own;
   const hosts = entries.map((entry) => hostOf(entry.authority));
   return {
     authorities: new Set(entries.map((entry) => entry.authority)),
     loopbackHosts: new Set(LOOPBACK_NAMES.filter((name) => hosts.includes(name))),
     origins: new Set(entries.flatMap(originsOf)),
-    ownAddress: spec.origins.length === 0 && isWildcard(spec.host),
+    ownAddress: spec.origins.length === 0 && spec.unix === undefined && isWildcard(spec.host),
     enforceOrigin: spec.enforceOrigin,
   };
 }
@@ -68,6 +69,11 @@ function listenEntries(host: string, port: number): Entry[] {
     scheme: '',
     authority: name.startsWith('[') ? `${name}:${port}` : joinHostPort(name, port),
   }));
+}
+
+/** A Unix socket has no name: its clients write one of this machine. A page reaches it through a proxy at most, under another. */
+function unixEntries(): Entry[] {
+  return LOOPBACK_NAMES.map((name) => ({ scheme: '', authority: name }));
 }
 
 function originsOf({ scheme, authority }: Entry): string[] {

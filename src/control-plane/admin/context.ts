@@ -17,6 +17,8 @@ export interface AdminContext {
   readonly plane: ControlPlane;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** What `{env.…}` shows in explanations. */
+  readonly env: NodeJS.ProcessEnv;
   readonly adapt: Adapt;
   /** Loads a config and applies what is not the control plane's: log level, this endpoint. */
   readonly load: (request: LoadRequest) => Promise<LoadResult>;

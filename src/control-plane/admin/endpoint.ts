@@ -37,7 +37,7 @@ export class AdminEndpoint {
    */
   async apply(spec: AdminSpec): Promise<void> {
     const before = this.#running;
-    if (before !== null && spec.enabled && before.spec.host === spec.host && before.spec.port === spec.port) {
+    if (before !== null && spec.enabled && isSameAddress(before.spec, spec)) {
       before.server.setRules(spec);
       this.#running = { ...before, spec };
       return;
@@ -57,7 +57,7 @@ export class AdminEndpoint {
   async #open(spec: AdminSpec): Promise<Running> {
     const server = new AdminServer({ spec, routes: this.#routes, log: this.#log });
     const address = await server.listen();
-    this.#log.info('admin endpoint started', { address: joinHostPort(address.host, address.port) });
+    this.#log.info('admin endpoint started', { address: addressText(address) });
     return { server, spec, address };
   }
 
@@ -65,4 +65,12 @@ export class AdminEndpoint {
     const closing = server.close(CLOSE_GRACE_MS).finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }
+}
+
+function isSameAddress(one: AdminSpec, other: AdminSpec): boolean {
+  return one.host === other.host && one.port === other.port && one.unix?.path === other.unix?.path;
+}
+
+function addressText({ host, port }: Running['address']): string {
+  return host.startsWith('unix/') ? host : joinHostPort(host, port);
 }

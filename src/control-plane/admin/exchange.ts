@@ -26,6 +26,8 @@ export interface AdminReply {
   readonly body: string | AsyncIterable<string>;
   /** Called when the reply was sent, or its client is gone. */
   readonly afterwards?: () => void;
+  /** A reply without an end: called when the endpoint closes, so that it does not wait for it. */
+  readonly cancel?: () => void;
 }
 
 /** A refusal with a status; its message becomes `{"error":"…"}`. */

@@ -15,6 +15,7 @@ import {
 } from './exchange.ts';
 import { filterRequest } from './filter.ts';
 import { findRoute } from './router.ts';
+import { changeMode, listenUnix } from './unix-listener.ts';
 
 /** Caddy's limits. The control plane is not the hot path, so `node:http` serves it. */
 const HEADERS_TIMEOUT_MS = 5000;
@@ -33,6 +34,7 @@ export interface AdminServerOptions {
 }
 
 export interface BoundAddress {
+  /** `unix//path` for a Unix socket, whose port is 0. */
   readonly host: string;
   readonly port: number;
 }
@@ -41,6 +43,8 @@ export interface BoundAddress {
 export class AdminServer {
   readonly #options: AdminServerOptions;
   readonly #server: Server;
+  /** Ends replies that have no end of their own. */
+  readonly #endless = new Set<() => void>();
   #allowList: AllowList;
 
   constructor(options: AdminServerOptions) {
@@ -62,7 +66,16 @@ export class AdminServer {
 
   /** Resolves with the bound address. Rejects with the bind error. */
   async listen(): Promise<BoundAddress> {
-    const { host, port } = this.#options.spec;
+    const { host, port, unix } = this.#options.spec;
+    if (unix !== undefined) await listenUnix(this.#server, unix);
+    else await this.#listenTcp(host, port);
+    this.#server.on('error', (error) => this.#options.log.error('admin endpoint', { error }));
+    const bound = this.#bound();
+    this.#allowList = createAllowList(this.#options.spec, bound.port);
+    return bound;
+  }
+
+  async #listenTcp(host: string, port: number): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
       this.#server.listen({ port, ...(host === '' ? {} : { host }) }, () => {
@@ -70,14 +83,11 @@ export class AdminServer {
         resolve();
       });
     });
-    this.#server.on('error', (error) => this.#options.log.error('admin endpoint', { error }));
-    const bound = this.#bound();
-    this.#allowList = createAllowList(this.#options.spec, bound.port);
-    return bound;
   }
 
-  /** Other origins for the same address. */
+  /** Other origins, or another mode, for the same address. */
   setRules(spec: AdminSpec): void {
+    if (spec.unix !== undefined) changeMode(spec.unix.path, spec.unix.mode);
     this.#allowList = createAllowList(spec, this.#bound().port);
   }
 
@@ -85,6 +95,7 @@ export class AdminServer {
   async close(graceMs: number): Promise<void> {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.#server.closeIdleConnections();
+    for (const cancel of this.#endless) cancel();
     const cut = setTimeout(() => this.#server.closeAllConnections(), graceMs);
     await closed;
     clearTimeout(cut);
@@ -92,15 +103,18 @@ export class AdminServer {
 
   #bound(): BoundAddress {
     const bound = this.#server.address();
-    if (bound === null || typeof bound === 'string') throw new Error('the admin endpoint is not bound');
+    if (bound === null) throw new Error('the admin endpoint is not bound');
+    if (typeof bound === 'string') return { host: `unix/${bound}`, port: 0 };
     return { host: bound.address, port: bound.port };
   }
 
   async #answer(message: IncomingMessage, response: ServerResponse): Promise<void> {
     response.on('error', (error) => this.#options.log.debug('admin reply not delivered', { error }));
     const { reply, cors } = await this.#replyTo(message);
-    // A body nobody read must not be taken for the next request, nor be waited for.
-    const headers = message.complete ? reply.headers : { ...reply.headers, Connection: 'close' };
+    // A body nobody read must not be taken for the next request, nor be waited for. An endless reply ends with the
+    // endpoint, and its connection has to go with it.
+    const headers = message.complete && reply.cancel === undefined ? reply.headers : { ...reply.headers, Connection: 'close' };
+    if (reply.cancel !== undefined) this.#endless.add(reply.cancel);
     try {
       await sendReply(response, { ...reply, headers: { ...headers, ...cors } }, message.method !== 'HEAD');
     } catch (error) {
@@ -108,6 +122,7 @@ export class AdminServer {
       this.#options.log.error('admin reply broke off', { path: message.url, error });
       response.destroy();
     }
+    if (reply.cancel !== undefined) this.#endless.delete(reply.cancel);
   }
 
   async #replyTo(message: IncomingMessage): Promise<{ reply: AdminReply; cors: Record<string, string> }> {

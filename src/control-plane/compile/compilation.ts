@@ -2,6 +2,7 @@
 import type { ConfigPosition } from '../../shared/config-error.ts';
 import type { PoolSection, Section, SectionHash } from '../../shared/plan/types.ts';
 import { configErrorAt, findPosition } from '../config/positions.ts';
+import type { RouteConfig } from '../config/schema/routes.ts';
 import type { ConfigWarning, PoolSpec } from './compiled.ts';
 
 export interface CompileContext {
@@ -14,6 +15,18 @@ export interface CompileContext {
   readonly platform: NodeJS.Platform;
 }
 
+/** What routes of one server refer to outside of themselves. */
+export interface ServerRouting {
+  readonly namedRoutes: Readonly<Record<string, RouteConfig>>;
+  readonly namedRoutesPath: string;
+  /** Names that `map` handlers give values to. */
+  readonly mapped: ReadonlySet<string>;
+  /** Named routes on the way to where the compiler is, outermost first. */
+  readonly invoking: string[];
+  /** Copies of named routes made so far. */
+  copies: number;
+}
+
 export class Compilation {
   readonly context: CompileContext;
   /** Global `resolvers`. */
@@ -21,6 +34,15 @@ export class Compilation {
   readonly warnings: ConfigWarning[] = [];
   readonly sections: Map<SectionHash, Section> = new Map();
   readonly pools: Map<SectionHash, PoolSpec> = new Map();
+  /** Of the server that is being compiled. */
+  routing: ServerRouting = {
+    namedRoutes: {},
+    namedRoutesPath: '',
+    mapped: new Set<string>(),
+    invoking: [],
+    copies: 0,
+  };
+
   readonly #said: Set<string> = new Set();
 
   constructor(context: CompileContext, resolvers: readonly string[]) {

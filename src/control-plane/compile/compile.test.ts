@@ -177,6 +177,7 @@ test('a handler becomes the plan of the same name', () => {
       stripPathPrefix: '/api',
       stripPathSuffix: '',
       uriSubstring: [{ find: 'a', replace: 'b', limit: 0 }],
+      pathRegexp: [],
     },
     {
       handler: 'headers',
@@ -198,8 +199,8 @@ test('a handler becomes the plan of the same name', () => {
 test('upstream faults name the upstream', () => {
   const place = /, at apps\.http\.servers\.srv0\.routes\.0\.handle\.0\.upstreams\.1\.dial$/;
   assert.throws(
-    () => compile(configOf([proxy(['a:1', 'unix//x'])])),
-    /^ConfigError: 'unix\/ upstreams' is not supported yet, at /,
+    () => compile(configOf([proxy(['a:1', 'udp/x:53'])])),
+    /^ConfigError: 'udp\/ upstreams' is not supported yet, at /,
   );
   assert.throws(() => compile(configOf([proxy(['a:1', 'a:0'])])), place);
   assert.throws(() => compile(configOf([proxy([])])), /reverse_proxy has no upstreams: name at least one host:port/);
@@ -209,7 +210,7 @@ test('what a worker could not run is refused with the position of its handler', 
   const positions = new Map([['apps.http.servers.srv0.routes.0.handle.0', at(9)]]);
   const refused: readonly (readonly [Json, RegExp])[] = [
     [{ handler: 'rewrite', uri: '/a#b' }, /fragment.*, at Caddyfile:9$/],
-    [{ handler: 'static_response', body: '{http.error.message}' }, /\{http\.error\.message\}.*, at Caddyfile:9$/],
+    [{ handler: 'static_response', body: '{http.shutting_down}' }, /\{http\.shutting_down\}.*, at Caddyfile:9$/],
     [proxy(['a:1'], { headers: { request: { delete: ['Host'] } } }), /Host.*, at Caddyfile:9$/],
   ];
   for (const [handler, message] of refused) {

@@ -1,8 +1,8 @@
 /** From a validated config to what the two planes run. */
-import type { HttpServerOptions, SectionHash, SiteSection } from '../../shared/plan/types.ts';
+import type { ConnectionLimits, HttpServerOptions, SectionHash, SiteSection } from '../../shared/plan/types.ts';
 import { deepFreeze } from '../config/deep-freeze.ts';
 import type { Config } from '../config/schema/config.ts';
-import type { HttpServerConfig } from '../config/schema/http-server.ts';
+import type { HttpServerConfig, LimitsConfig } from '../config/schema/http-server.ts';
 import type { LoggingConfig } from '../config/schema/logging.ts';
 import type { RouteConfig } from '../config/schema/routes.ts';
 import { compileAdmin } from './admin.ts';
@@ -12,8 +12,10 @@ import type { CompiledConfig, ConfigWarning, ListenerSpec } from './compiled.ts'
 import { hashContent } from './content-hash.ts';
 import { refuseHttps } from './https-refusal.ts';
 import { compileListeners } from './listeners.ts';
+import { compileLogFiles } from './log-files.ts';
 import { compileAccessLog, compileDebug, refuseLogFilters } from './logs.ts';
 import { warnSharedCookie } from './pool-warnings.ts';
+import { serverRouting } from './named-routes.ts';
 import { compileRoute } from './routes.ts';
 
 export interface CompileResult {
@@ -40,6 +42,7 @@ export function compileConfig(config: Config, context: CompileContext): CompileR
     gracePeriodMs: app.grace_period,
     nameRefreshMs: app.name_refresh,
     workerHangTimeoutMs: app.worker_hang_timeout,
+    logFiles: compileLogFiles(run, config.logging),
     debug: compileDebug(config.logging),
   };
   return deepFreeze({ compiled, warnings: run.warnings });
@@ -57,10 +60,12 @@ function compileServer(
   const own = compileListeners(run, `${path}.listen`, server.listen, server.accept);
   claimListeners(run, `${path}.listen`, own, listeners);
   refuseHttps(run, path, config.apps.http, server, own);
+  run.routing = serverRouting(path, server);
   return {
     name,
     listeners: own.map((listener) => listener.key),
     sites: server.routes.map((route, index) => compileSite(run, `${path}.routes.${index}`, route)),
+    errorSites: server.errors.routes.map((route, index) => compileSite(run, `${path}.errors.routes.${index}`, route)),
     options: compileOptions(server, config.logging),
   };
 }
@@ -104,6 +109,14 @@ function compileOptions(server: HttpServerConfig, logging: LoggingConfig): HttpS
     readBodyTimeoutMs: server.read_timeout,
     writeTimeoutMs: server.write_timeout,
     maxHeaderBytes: server.max_header_bytes,
+    maxHeaderFields: server.limits.header_fields,
+    maxRequestsPerConnection: server.limits.requests_per_connection ?? 0,
+    connectionLimits: compileConnectionLimits(server.limits),
     accessLog: compileAccessLog(server.logs, logging),
   };
+}
+
+function compileConnectionLimits(limits: LimitsConfig): ConnectionLimits | null {
+  if (limits.connections === null && limits.connections_per_source === null) return null;
+  return { total: limits.connections ?? 0, perSource: limits.connections_per_source ?? 0 };
 }

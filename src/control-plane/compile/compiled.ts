@@ -2,7 +2,8 @@
  * What compiling a finished config yields: sections for the workers (pure content, no table rows) and
  * what the control plane itself has to do. Frozen; one value a load.
  */
-import type { PoolSection, Section, SectionHash, ServerPlan } from '../../shared/plan/types.ts';
+import type { AccessSink, PoolSection, Section, SectionHash, ServerPlan } from '../../shared/plan/types.ts';
+import type { UnixSocketSpec } from './unix-socket.ts';
 
 export interface CompiledConfig {
   readonly servers: readonly Omit<ServerPlan, 'row'>[];
@@ -16,6 +17,8 @@ export interface CompiledConfig {
   readonly nameRefreshMs: number | null;
   /** Global `worker_hang_timeout`; null = what the process was started with. */
   readonly workerHangTimeoutMs: number | null;
+  /** Files that access lines are written to. */
+  readonly logFiles: readonly LogFileSpec[];
   /** Global `debug`. */
   readonly debug: boolean;
 }
@@ -45,6 +48,30 @@ export interface PoolSpec {
   readonly bestEffort: boolean;
   /** DNS servers (`ip` or `ip:port`) asked instead of the system resolver; empty = system. */
   readonly resolvers: readonly string[];
+  /**
+   * Where members are found in DNS instead of in the config; absent = nowhere. `section.members` is empty
+   * then, and `members` serve while no source has anything to say.
+   */
+  readonly sources?: readonly DynamicSourceSpec[];
+}
+
+/** One question to DNS that yields upstreams (Caddy `dynamic a|srv`). */
+export interface DynamicSourceSpec {
+  /** a: addresses of `name`, all at `port`. srv: targets and ports of SRV records. */
+  readonly kind: 'a' | 'srv';
+  /** The whole name, `_service._proto.` included. */
+  readonly name: string;
+  /** 0 for srv. */
+  readonly port: number;
+  /** Families asked for. */
+  readonly ipv4: boolean;
+  readonly ipv6: boolean;
+  /** DNS servers asked instead of the system's; empty = system. */
+  readonly resolvers: readonly string[];
+  /** Default 60 000. */
+  readonly refreshMs: number;
+  /** How long a source that fails is still believed when there is a fallback list. Default 0. */
+  readonly graceMs: number;
 }
 
 export interface MemberSpec {
@@ -54,6 +81,14 @@ export interface MemberSpec {
   /** A name or an IP address. */
   readonly host: string;
   readonly port: number;
+  /** Relative to the others; 0 = no new clients. absent = 1. `PATCH /upstreams` has the last word. */
+  readonly weight?: number;
+  /** Used only while no other member may be picked. */
+  readonly backup?: boolean;
+  /** How long a recovered member's weight takes to grow to its own; absent = no time. */
+  readonly slowStartMs?: number;
+  /** Exchanges and tunnels at the same time; absent = any number. */
+  readonly maxRequests?: number;
 }
 
 /** One active-health definition (Caddy `health_checks.active`). */
@@ -92,11 +127,38 @@ export interface CheckSpec {
 
 export interface AdminSpec {
   readonly enabled: boolean;
+  /** A socket of the file system instead of host and port, which are '' and 0 then. */
+  readonly unix?: UnixSocketSpec;
   readonly host: string;
   readonly port: number;
   /** Allowed Host/Origin authorities; empty = derived from the listen address. */
   readonly origins: readonly string[];
   readonly enforceOrigin: boolean;
+}
+
+export interface LogFileSpec {
+  readonly sink: AccessSink;
+  /** As configured; relative to the working directory. */
+  readonly path: string;
+  /** File mode bits of new files, and of folders that are made. */
+  readonly mode: number;
+  readonly dirMode: number;
+  /** null = it only grows. */
+  readonly rotation: RotationSpec | null;
+}
+
+export interface RotationSpec {
+  /** Size that is enough; 0 = any. Default 100 MiB. */
+  readonly bytes: number;
+  /** `1h`, `7d`: also after this time, at its multiples; '' = never. */
+  readonly interval: string;
+  /** Rotated files that are kept; 0 = all. Default 10. */
+  readonly keep: number;
+  /** Days they are kept; 0 = for ever. Default 90. */
+  readonly keepDays: number;
+  readonly gzip: boolean;
+  /** Names carry the local time instead of UTC. */
+  readonly localTime: boolean;
 }
 
 /** Something the operator should know about a config that is not an error. */

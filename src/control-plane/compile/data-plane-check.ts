@@ -6,6 +6,7 @@ import { ConfigError } from '../../shared/config-error.ts';
 import type { HandlerPlan, HeaderOpsPlan, MatcherSetPlan, RoutePlan } from '../../shared/plan/types.ts';
 import { compileSites } from '../../data-plane/route/compile.ts';
 import { ignoredFields } from '../../data-plane/route/header-ops.ts';
+import { NO_FACTS } from '../../data-plane/route/placeholder/placeholder.ts';
 import type { Compilation } from './compilation.ts';
 
 /** `path` is the JSON path of the handler. */
@@ -32,7 +33,8 @@ export function checkMatchers(run: Compilation, path: string, sets: readonly Mat
 
 function checkRoute(run: Compilation, path: string, route: RoutePlan): void {
   try {
-    compileSites([{ kind: 'site', hash: '', route, pools: [] }], () => null);
+    const facts = { ...NO_FACTS, mapped: run.routing.mapped };
+    compileSites([{ kind: 'site', hash: '', route, pools: [] }], () => null, facts);
   } catch (error) {
     if (error instanceof ConfigError) run.fail(path, error.message);
     throw error;

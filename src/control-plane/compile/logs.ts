@@ -3,12 +3,14 @@ import type { AccessLogPlan, AccessOutput } from '../../shared/plan/types.ts';
 import type { ServerLogsConfig } from '../config/schema/http-server.ts';
 import type { LogConfig, LoggingConfig } from '../config/schema/logging.ts';
 import type { Compilation } from './compilation.ts';
+import { sinkOf } from './log-files.ts';
 
 export function compileAccessLog(config: ServerLogsConfig | null, logging: LoggingConfig): AccessLogPlan | null {
   if (config === null) return null;
-  const outputsOf = (names: readonly string[]): AccessOutput[] => [
-    ...new Set(names.flatMap((name) => outputOf(logging, name))),
-  ];
+  const outputsOf = (names: readonly string[]): AccessOutput[] => {
+    const outputs = names.flatMap((name) => outputOf(logging, name)).map((output) => [JSON.stringify(output), output] as const);
+    return [...new Map(outputs).values()];
+  };
   const hosts = Object.entries(config.logger_names).map(([host, names]) => [hostOf(host), outputsOf(names)] as const);
   const skipped = config.skip_hosts.map((host) => [hostOf(host), []] as const);
   return {
@@ -19,8 +21,19 @@ export function compileAccessLog(config: ServerLogsConfig | null, logging: Loggi
 
 /** Lines go to stderr unless the logger that takes them says otherwise. */
 function outputOf(logging: LoggingConfig, name: string): AccessOutput[] {
-  const output = logging.logs[name === '' ? 'default' : name]?.writer?.output ?? 'stderr';
-  return output === 'discard' ? [] : [output];
+  const log = logging.logs[name === '' ? 'default' : name];
+  const writer = log?.writer ?? { output: 'stderr' };
+  if (writer.output === 'discard') return [];
+  const encoder = log?.encoder ?? null;
+  return [
+    {
+      sink: writer.output === 'file' ? sinkOf(writer.filename) : writer.output,
+      format: encoder?.format ?? 'json',
+      filters: encoder?.filters ?? [],
+      errorsOnly: log?.level === 'WARN' || log?.level === 'ERROR',
+      sampling: log?.sampling ?? null,
+    },
+  ];
 }
 
 /** Lines of the application: DEBUG or everything from INFO on. */
@@ -32,7 +45,6 @@ export function compileDebug(logging: LoggingConfig): boolean {
 export function refuseLogFilters(run: Compilation, logging: LoggingConfig): void {
   for (const [name, log] of Object.entries(logging.logs)) {
     const path = `logging.logs.${name}`;
-    if (log.level === 'WARN' || log.level === 'ERROR') run.notYet(`${path}.level`, `level ${log.level}`);
     if (name === 'default') refuseDefault(run, path, log, logging);
     else refuseNamed(run, path, name, log);
   }
@@ -42,6 +54,11 @@ export function refuseLogFilters(run: Compilation, logging: LoggingConfig): void
 function refuseDefault(run: Compilation, path: string, log: LogConfig, logging: LoggingConfig): void {
   const output = log.writer?.output ?? 'stderr';
   if (output !== 'stderr') run.notYet(`${path}.writer`, `output ${output} of the default log`);
+  if (log.level === 'WARN' || log.level === 'ERROR') run.notYet(`${path}.level`, `level ${log.level} of the default log`);
+  if (log.encoder !== null && (log.encoder.format !== 'json' || log.encoder.filters.length > 0)) {
+    run.notYet(`${path}.encoder`, 'format of the default log');
+  }
+  if (log.sampling !== null) run.notYet(`${path}.sampling`, 'sampling of the default log');
   const taken = new Set(Object.keys(logging.logs).map(accessLogger));
   const foreign = log.include[0] ?? log.exclude.find((source) => !taken.has(source));
   if (foreign !== undefined) run.notYet(path, `log filter ${foreign}`);

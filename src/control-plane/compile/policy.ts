@@ -12,6 +12,20 @@ export function compilePolicy(run: Compilation, path: string, config: SelectionP
       return compileIpHash(run, path, config, size);
     case 'cookie':
       return compileCookie(run, path, config, size);
+    case 'header':
+      return {
+        policy: 'header',
+        field: config.field,
+        fallback: compilePolicy(run, `${path}.fallback`, config.fallback, size),
+      };
+    case 'query':
+      return {
+        policy: 'query',
+        key: config.key,
+        fallback: compilePolicy(run, `${path}.fallback`, config.fallback, size),
+      };
+    case 'random_choose':
+      return { policy: 'random_choose', choose: config.choose };
     default:
       return { policy: config.policy };
   }
@@ -27,6 +41,7 @@ function compileIpHash(run: Compilation, path: string, config: IpHashConfig, siz
     ipv4Prefix: config.ipv4_prefix,
     ipv6Prefix: config.ipv6_prefix,
     nat64: config.nat64,
+    balanceFactor: config.balance_factor,
   };
 }
 

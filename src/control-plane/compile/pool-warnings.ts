@@ -1,7 +1,9 @@
 /** Pools with affinity that cannot do what affinity promises. */
 import type { PolicyPlan, SectionHash } from '../../shared/plan/types.ts';
+import { unixPath } from '../../shared/net/address.ts';
 import type { HeaderOpsConfig } from '../config/schema/header-ops.ts';
 import type { Compilation } from './compilation.ts';
+import type { CheckSpec, MemberSpec } from './compiled.ts';
 
 /** `path` is the JSON path of the policy. */
 export function warnAffinity(run: Compilation, path: string, policy: PolicyPlan, size: number, checked: boolean): void {
@@ -16,6 +18,24 @@ export function warnAffinity(run: Compilation, path: string, policy: PolicyPlan,
         'for every request anew. Add health_uri',
     );
   }
+}
+
+/** A Unix socket has no port beside it that could be checked. `path` is the JSON path of the check. */
+export function warnCheckPort(run: Compilation, path: string, check: CheckSpec, members: readonly MemberSpec[]): void {
+  const socket = members.find(({ host }) => unixPath(host) !== null);
+  if (check.port === null || socket === undefined) return;
+  run.warn(`${path}.port`, 'health_port', `health_port means nothing for ${socket.upstream}: the socket itself is checked`);
+}
+
+/** Members that come and go change N, and hash mod N is another one for most clients. `path` is the JSON path of the policy. */
+export function warnChangingSize(run: Compilation, path: string, policy: PolicyPlan): void {
+  if (policy.policy !== 'ip_hash' || policy.mapping !== 'modulo') return;
+  run.warn(
+    path,
+    'lb_policy',
+    'ip_hash over dynamic upstreams moves most clients whenever DNS names one more or one less. ' +
+      'Add mapping rendezvous, which moves only the share of that one',
+  );
 }
 
 /** `path` is the JSON path of the `reverse_proxy` handler. */

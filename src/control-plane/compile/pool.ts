@@ -5,11 +5,14 @@ import type { ReverseProxyConfig } from '../config/schema/reverse-proxy.ts';
 import type { TransportConfig } from '../config/schema/transport.ts';
 import { compileCheck } from './check.ts';
 import type { Compilation } from './compilation.ts';
-import type { MemberSpec } from './compiled.ts';
+import type { DynamicSourceSpec } from './compiled.ts';
 import { hashContent } from './content-hash.ts';
+import { compileSources } from './dynamic.ts';
+import { warnMembers } from './member-warnings.ts';
+import { compileMembers, compileQueue, memberFacets, memberPlan } from './members.ts';
+import { compilePassive } from './passive.ts';
 import { compilePolicy } from './policy.ts';
-import { warnAffinity } from './pool-warnings.ts';
-import { readUpstream } from './upstream-address.ts';
+import { warnAffinity, warnChangingSize, warnCheckPort } from './pool-warnings.ts';
 
 /**
  * The section and the spec of a pool go by one hash, so it covers both: handlers that agree in upstreams
@@ -17,37 +20,52 @@ import { readUpstream } from './upstream-address.ts';
  */
 export function compilePool(run: Compilation, path: string, config: ReverseProxyConfig): PoolSection {
   const members = compileMembers(run, path, config);
+  const dynamic = compileDynamic(run, path, config);
+  // How many DNS will name is not known: warnings that count upstreams are not for such pools.
+  const size = dynamic === null ? members.length : 0;
   const content = {
     kind: 'pool' as const,
     policy: compilePolicy(
       run,
       `${path}.load_balancing.selection_policy`,
       config.load_balancing.selection_policy,
-      members.length,
+      size,
     ),
-    members: members.map(({ upstream, identity }) => ({ upstream, identity })),
+    members: dynamic === null ? members.map(memberPlan) : [],
     retry: compileRetry(config.load_balancing),
+    passive: compilePassive(run, `${path}.health_checks.passive`, config.health_checks.passive),
+    queue: compileQueue(config.load_balancing.queue),
     transport: compileTransport(config.transport),
   };
   const control = {
     check: compileCheck(run, `${path}.health_checks.active`, config.health_checks.active),
     bestEffort: config.load_balancing.best_effort,
     resolvers: config.transport.resolver?.addresses ?? run.resolvers,
+    ...(dynamic === null ? {} : { sources: dynamic }),
   };
-  warnAffinity(run, `${path}.load_balancing.selection_policy`, content.policy, members.length, control.check !== null);
-  const hash = hashContent({ ...content, ...control, addresses: members.map(({ host, port }) => [host, port]) });
+  if (control.check !== null) warnCheckPort(run, `${path}.health_checks.active`, control.check, members);
+  if (dynamic !== null) warnChangingSize(run, `${path}.load_balancing.selection_policy`, content.policy);
+  warnAffinity(run, `${path}.load_balancing.selection_policy`, content.policy, size, control.check !== null);
+  if (dynamic === null) warnMembers(run, path, content.policy, members, content.queue !== null);
+  const hash = hashContent({
+    ...content,
+    ...control,
+    addresses: members.map(memberFacets),
+    ...(dynamic === null ? {} : { fallback: members.map(memberPlan) }),
+  });
   return run.addPool({ hash, section: { hash, ...content }, members, ...control });
 }
 
-function compileMembers(run: Compilation, path: string, config: ReverseProxyConfig): MemberSpec[] {
-  if (config.upstreams.length === 0) run.fail(path, 'reverse_proxy has no upstreams: name at least one host:port');
-  return config.upstreams.map(({ dial }, index) => {
-    const place = `${path}.upstreams.${index}.dial`;
-    const address = readUpstream(dial);
-    if ('notYet' in address) run.notYet(place, address.notYet);
-    if ('fault' in address) run.fail(place, address.fault);
-    return address.member;
-  });
+function compileDynamic(run: Compilation, path: string, config: ReverseProxyConfig): DynamicSourceSpec[] | null {
+  if (config.dynamic_upstreams === null) return null;
+  const { passive } = config.health_checks;
+  if (passive !== null && passive.unhealthy_request_count > 0) {
+    run.notYet(`${path}.health_checks.passive.unhealthy_request_count`, 'unhealthy_request_count over dynamic upstreams');
+  }
+  if (config.load_balancing.queue !== null) {
+    run.notYet(`${path}.load_balancing.queue`, 'lb_queue over dynamic upstreams');
+  }
+  return compileSources(run, `${path}.dynamic_upstreams`, config.dynamic_upstreams);
 }
 
 /** `try_duration` 0 is Caddy's "not set". */

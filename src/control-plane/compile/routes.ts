@@ -7,13 +7,16 @@ import type {
   RoutePlan,
   SectionHash,
 } from '../../shared/plan/types.ts';
-import type { LeafHandlerConfig, RewriteConfig } from '../config/schema/handlers.ts';
+import type { InvokeConfig, LeafHandlerConfig, RewriteConfig } from '../config/schema/handlers.ts';
+import type { MapConfig } from '../config/schema/map-handler.ts';
 import type { MatcherSetConfig } from '../config/schema/matchers.ts';
 import type { ReverseProxyConfig } from '../config/schema/reverse-proxy.ts';
 import type { HandlerConfig, RouteConfig } from '../config/schema/routes.ts';
 import type { Compilation } from './compilation.ts';
 import { checkHandler, checkMatchers } from './data-plane-check.ts';
+import { errorStatusOf } from './error-status.ts';
 import { compileHeaderOps, compileResponseOps } from './header-ops.ts';
+import { compileInvoked } from './named-routes.ts';
 import { compilePool } from './pool.ts';
 import { warnSetCookie } from './pool-warnings.ts';
 
@@ -39,8 +42,18 @@ function compileMatcherSet(config: MatcherSetConfig): MatcherSetPlan {
   if (config.protocol !== null) set.push({ kind: 'protocol', protocol: config.protocol });
   if (config.remote_ip !== null) set.push({ kind: 'remote_ip', ranges: config.remote_ip.ranges });
   if (config.client_ip !== null) set.push({ kind: 'client_ip', ranges: config.client_ip.ranges });
+  if (config.expression !== null) set.push(compileExpression(config.expression));
+  if (config.path_regexp !== null) set.push({ kind: 'path_regexp', regexp: config.path_regexp });
+  if (config.header_regexp !== null) set.push({ kind: 'header_regexp', fields: config.header_regexp });
+  if (config.vars !== null) set.push({ kind: 'vars', vars: config.vars });
+  if (config.vars_regexp !== null) set.push({ kind: 'vars_regexp', vars: config.vars_regexp });
   if (config.not !== null) set.push({ kind: 'not', sets: config.not.map(compileMatcherSet) });
   return set;
+}
+
+function compileExpression(expression: string): MatcherPlan {
+  const status = errorStatusOf(expression);
+  return status === null ? { kind: 'expression', expression } : { kind: 'error_status', status };
 }
 
 function compileHandler(run: Compilation, path: string, config: HandlerConfig, pools: Set<SectionHash>): HandlerPlan {
@@ -48,13 +61,17 @@ function compileHandler(run: Compilation, path: string, config: HandlerConfig, p
     const routes = config.routes.map((route, index) => compileRoute(run, `${path}.routes.${index}`, route, pools));
     return { handler: 'subroute', routes };
   }
+  if (config.handler === 'invoke') {
+    const route = compileInvoked(run, path, config.name, (at, named) => compileRoute(run, at, named, pools));
+    return { handler: 'subroute', routes: [route] };
+  }
   const plan =
     config.handler === 'reverse_proxy' ? compileReverseProxy(run, path, config, pools) : compileOther(config);
   checkHandler(run, path, plan);
   return plan;
 }
 
-function compileOther(config: Exclude<LeafHandlerConfig, ReverseProxyConfig>): HandlerPlan {
+function compileOther(config: Exclude<LeafHandlerConfig, ReverseProxyConfig | InvokeConfig>): HandlerPlan {
   switch (config.handler) {
     case 'static_response': {
       const { handler, status_code: statusCode, headers, body, close, abort } = config;
@@ -70,6 +87,12 @@ function compileOther(config: Exclude<LeafHandlerConfig, ReverseProxyConfig>): H
       return compileRewrite(config);
     case 'vars':
       return { handler: 'vars', vars: config.vars };
+    case 'error':
+      return { handler: 'error', message: config.error, statusCode: config.status_code };
+    case 'map':
+      return compileMap(config);
+    case 'request_body':
+      return { handler: 'request_body', maxBytes: config.max_size };
   }
 }
 
@@ -81,6 +104,17 @@ function compileRewrite(config: RewriteConfig): HandlerPlan {
     stripPathPrefix: config.strip_path_prefix,
     stripPathSuffix: config.strip_path_suffix,
     uriSubstring: config.uri_substring,
+    pathRegexp: config.path_regexp,
+  };
+}
+
+function compileMap(config: MapConfig): HandlerPlan {
+  return {
+    handler: 'map',
+    source: config.source,
+    destinations: config.destinations.map((name) => name.slice(1, -1)),
+    mappings: config.mappings.map(({ input, input_regexp: inputRegexp, outputs }) => ({ input, inputRegexp, outputs })),
+    defaults: config.defaults,
   };
 }
 
@@ -98,7 +132,18 @@ function compileReverseProxy(
     handler: 'reverse_proxy',
     pool: pool.hash,
     trustedProxies: config.trusted_proxies,
+    retryMatch: compileRetryMatch(run, path, config.load_balancing.retry_match),
+    requestBufferBytes: config.request_buffers,
     headersUp: request === null ? null : compileHeaderOps(request),
     headersDown: response === null ? null : compileResponseOps(response),
   };
+}
+
+/** Checked apart from the handler, so that a fault is reported at the line of its `lb_retry_match`. */
+function compileRetryMatch(run: Compilation, path: string, config: readonly MatcherSetConfig[]): MatcherSetPlan[] {
+  return config.map((set, index) => {
+    const plan = compileMatcherSet(set);
+    checkMatchers(run, `${path}.load_balancing.retry_match.${index}`, [plan]);
+    return plan;
+  });
 }

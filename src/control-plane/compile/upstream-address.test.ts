@@ -17,6 +17,9 @@ test('an upstream is a host and a port, and keeps its configured text', () => {
     ['2001:db8::80', '2001:db8::80', 80, '2001:db8::80'],
     ['my_service.internal:80', 'my_service.internal', 80, 'my_service.internal'],
     ['host.example.:8080', 'host.example.', 8080, 'host.example.:8080'],
+    ['unix//run/app.sock', 'unix//run/app.sock', 0, 'unix//run/app.sock'],
+    ['unix/run/app.sock', 'unix/run/app.sock', 0, 'unix/run/app.sock'],
+    ['unix/@app', 'unix/@app', 0, 'unix/@app'],
   ];
   for (const [dial, host, port, identity] of cases) {
     assert.deepEqual(readUpstream(dial), { member: { upstream: dial, identity, host, port } }, dial);
@@ -25,7 +28,6 @@ test('an upstream is a host and a port, and keeps its configured text', () => {
 
 test('networks and placeholders of Caddy are told apart from mistakes', () => {
   const cases: readonly (readonly [dial: string, word: string])[] = [
-    ['unix//run/app.sock', 'unix/ upstreams'],
     ['unix+h2c//run/app.sock', 'unix+h2c/ upstreams'],
     ['udp/app:53', 'udp/ upstreams'],
     ['fd/3', 'fd/ upstreams'],
@@ -36,7 +38,8 @@ test('networks and placeholders of Caddy are told apart from mistakes', () => {
 });
 
 test('what is no address says so and what to write', () => {
-  const cases = ['', 'app:0', 'app:70000', 'app:x', 'app:1-2', 'a b:80', 'http://app', 'app:80/path', '[::1', '-a:80'];
+  const tooLong = `unix//${'a'.repeat(103)}`;
+  const cases = ['unix/', tooLong, '', 'app:0', 'app:70000', 'app:x', 'app:1-2', 'a b:80', 'http://app', 'app:80/path', '[::1', '-a:80'];
   for (const dial of cases) {
     const read = readUpstream(dial);
     assert.ok('fault' in read && read.fault.startsWith(`'${dial}' is no upstream address: `), dial);

@@ -4,6 +4,8 @@ import { splitHostPort } from '../../shared/net/address.ts';
 import type { MemberSpec } from './compiled.ts';
 
 const DEFAULT_PORT = 80;
+/** `sun_path` holds 108 bytes with its final NUL on Linux, 104 on others. */
+const MAX_UNIX_PATH_BYTES = 103;
 /** Names as resolvers take them; the underscore is common in container networks. */
 const HOST_NAME = /^[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_.])?$/;
 
@@ -14,8 +16,8 @@ export type UpstreamAddress =
   | { readonly fault: string };
 
 /**
- * Reads `host`, `host:port`, `:port` (this machine), `[v6]:port`, all with or without `tcp/`. The port
- * defaults to 80.
+ * Reads `host`, `host:port`, `:port` (this machine), `[v6]:port`, all with or without `tcp/`, and `unix/<path>`.
+ * The port defaults to 80.
  */
 export function readUpstream(dial: string): UpstreamAddress {
   if (/[{}]/.test(dial)) return { notYet: 'placeholders in upstreams' };
@@ -23,6 +25,7 @@ export function readUpstream(dial: string): UpstreamAddress {
   if (scheme !== undefined) return fault(dial, `write host:port, without ${scheme}://`);
   const slash = dial.indexOf('/');
   const network = slash < 0 ? 'tcp' : dial.slice(0, slash).toLowerCase();
+  if (network === 'unix') return readUnix(dial, dial.slice(slash + 1));
   if (network !== 'tcp') return readNetwork(dial, network);
   return readTcp(dial, slash < 0 ? dial : dial.slice(slash + 1));
 }
@@ -30,6 +33,16 @@ export function readUpstream(dial: string): UpstreamAddress {
 function readNetwork(dial: string, network: string): UpstreamAddress {
   const known = /^(unix|udp|tcp|ip|fd)[a-z0-9+]*$/.test(network);
   return known ? { notYet: `${network}/ upstreams` } : fault(dial, 'an upstream is an address, without a path');
+}
+
+/** The configured text is the identity, and stands for itself as an address. */
+function readUnix(dial: string, path: string): UpstreamAddress {
+  const bytes = Buffer.byteLength(path);
+  if (bytes === 0 || bytes > MAX_UNIX_PATH_BYTES || path.includes('\0')) {
+    const advice = `write unix/ and the path of the socket, at most ${MAX_UNIX_PATH_BYTES} bytes`;
+    return fault(dial, `${advice}: unix//run/app.sock`);
+  }
+  return { member: { upstream: dial, identity: dial, host: `unix/${path}`, port: 0 } };
 }
 
 function readTcp(dial: string, address: string): UpstreamAddress {

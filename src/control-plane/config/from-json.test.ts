@@ -30,15 +30,17 @@ test('a handler without options gets every default', () => {
   const handler = readConfig(configOf([proxy(['app:80'])])).apps.http.servers['srv0']?.routes[0]?.handle[0];
   assert.deepEqual(handler, {
     handler: 'reverse_proxy',
-    upstreams: [{ dial: 'app:80' }],
+    upstreams: [{ dial: 'app:80', max_requests: 0, weight: null, backup: false, slow_start: 0 }],
     load_balancing: {
       selection_policy: { policy: 'random' },
       retries: null,
       try_duration: 0,
       try_interval: 250,
       best_effort: false,
+      retry_match: [],
+      queue: null,
     },
-    health_checks: { active: null },
+    health_checks: { active: null, passive: null },
     transport: {
       protocol: 'http',
       dial_timeout: 3000,
@@ -49,6 +51,8 @@ test('a handler without options gets every default', () => {
     },
     trusted_proxies: [],
     headers: { request: null, response: null },
+    request_buffers: 0,
+    dynamic_upstreams: null,
   });
 });
 

@@ -16,6 +16,14 @@ const server =
   (key: string): Place =>
   (value) =>
     configOf([], { [key]: value });
+const limit =
+  (key: string): Place =>
+  (value) =>
+    configOf([], { limits: { [key]: value } });
+const dynamic =
+  (source: string, key: string): Place =>
+  (value) =>
+    configOf([proxy([], { dynamic_upstreams: { source, name: 'app', [key]: value } })]);
 const balancing =
   (key: string): Place =>
   (value) =>
@@ -24,6 +32,10 @@ const active =
   (key: string): Place =>
   (value) =>
     configOf([proxy(['app:80'], { health_checks: { active: { [key]: value } } })]);
+const handler =
+  (key: string): Place =>
+  (value) =>
+    configOf([proxy(['app:80'], { [key]: value })]);
 const transport =
   (key: string): Place =>
   (value) =>
@@ -36,6 +48,15 @@ const selection =
   (name: string, key: string): Place =>
   (value) =>
     configOf([proxy(['app:80'], policy({ policy: name, [key]: value }))]);
+
+const upstreamOption =
+  (key: string): Place =>
+  (value) =>
+    configOf([{ handler: 'reverse_proxy', upstreams: [{ dial: 'app:80', [key]: value }] }]);
+const passive =
+  (key: string): Place =>
+  (value) =>
+    configOf([proxy(['app:80'], { health_checks: { passive: { [key]: value } } })]);
 
 /** Every numeric option with its smallest and its largest value. */
 const RANGES: readonly (readonly [option: string, place: Place, min: number, max: number])[] = [
@@ -51,6 +72,12 @@ const RANGES: readonly (readonly [option: string, place: Place, min: number, max
   ['write_idle_timeout', server('write_idle_timeout'), MS, DAY],
   ['idle_timeout', server('idle_timeout'), MS, DAY],
   ['max_header_bytes', server('max_header_bytes'), 1024, MIB],
+  ['limits.connections', limit('connections'), 1, 1_000_000_000],
+  ['limits.connections_per_source', limit('connections_per_source'), 1, 1_000_000_000],
+  ['limits.header_fields', limit('header_fields'), 10, 1000],
+  ['limits.requests_per_connection', limit('requests_per_connection'), 1, 1_000_000_000],
+  ['dynamic_upstreams.refresh', dynamic('a', 'refresh'), 1000 * MS, DAY],
+  ['dynamic_upstreams.grace_period', dynamic('srv', 'grace_period'), 0, DAY],
   ['retries', balancing('retries'), 0, 1000],
   ['try_duration', balancing('try_duration'), 0, HOUR],
   ['try_interval', balancing('try_interval'), 0, HOUR],
@@ -61,16 +88,30 @@ const RANGES: readonly (readonly [option: string, place: Place, min: number, max
   ['fails', active('fails'), 1, 1000],
   ['max_size', active('max_size'), 0, 64 * MIB],
   ['expect_status', active('expect_status'), 1, 599],
+  ['fail_duration', passive('fail_duration'), 0, DAY],
+  ['max_fails', passive('max_fails'), 1, 1000],
+  ['unhealthy_latency', passive('unhealthy_latency'), 0, HOUR],
+  ['fail_ratio_min_requests', passive('fail_ratio_min_requests'), 1, 1_000_000],
+  ['request_buffers', handler('request_buffers'), 0, 64 * MIB],
   ['dial_timeout', transport('dial_timeout'), MS, HOUR],
   ['response_header_timeout', transport('response_header_timeout'), 0, DAY],
   ['max_response_header_size', transport('max_response_header_size'), 1024, 16 * MIB],
   ['idle_timeout', keepAlive('idle_timeout'), MS, DAY],
   ['max_idle_conns_per_host', keepAlive('max_idle_conns_per_host'), 1, 65_535],
+  ['choose', selection('random_choose', 'choose'), 2, 65_535],
+  ['weight', upstreamOption('weight'), 0, 65_535],
+  ['max_requests', upstreamOption('max_requests'), 0, 1_000_000],
+  ['slow_start', upstreamOption('slow_start'), 0, HOUR],
+  ['size', (size) => balancing('queue')({ size }), 1, 100_000],
+  ['timeout', (timeout) => balancing('queue')({ size: 1, timeout }), MS, HOUR],
+  ['unhealthy_request_count', passive('unhealthy_request_count'), 0, 1_000_000],
   ['seed', selection('ip_hash', 'seed'), 0, 0xffff_ffff],
   ['ipv4_prefix', selection('ip_hash', 'ipv4_prefix'), 1, 32],
   ['ipv6_prefix', selection('client_ip_hash', 'ipv6_prefix'), 1, 128],
   ['max_age', selection('cookie', 'max_age'), 1000 * MS, 3650 * DAY],
   ['status_code', (value) => configOf([{ handler: 'static_response', status_code: value }]), 200, 599],
+  ['max_size', (value) => configOf([{ handler: 'request_body', max_size: value }]), 0, 2 ** 50],
+  ['status_code', (value) => configOf([{ handler: 'error', status_code: value }]), 200, 599],
   ['limit', (limit) => configOf([{ handler: 'rewrite', uri_substring: [{ find: 'a', limit }] }]), 0, 1_000_000],
 ];
 

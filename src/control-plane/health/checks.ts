@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 import type { Clock } from '../../shared/clock.ts';
-import { joinHostPort } from '../../shared/net/address.ts';
+import { joinHostPort, unixPath } from '../../shared/net/address.ts';
 import type { Random } from '../../shared/random.ts';
 import type { Rows } from '../../shared/state-table/table.ts';
 import type { CheckSpec, MemberSpec } from '../compile/compiled.ts';
@@ -138,5 +138,6 @@ function targetOf({ spec, target }: CheckSubject): ProbeTarget {
 /** The Host field: as `targetOf`, with the configured name instead of the resolved address. */
 function authorityOf({ spec, member }: CheckSubject): string {
   const { host, port } = spec.address ?? { host: member.host, port: spec.port ?? member.port };
-  return joinHostPort(host, port);
+  // A socket has no name that a server could know it by.
+  return unixPath(host) === null ? joinHostPort(host, port) : 'localhost';
 }

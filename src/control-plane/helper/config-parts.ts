@@ -3,6 +3,7 @@
  */
 import type { PoolSection, Section, SectionHash, SiteSection } from '../../shared/plan/types.ts';
 import type { CompiledConfig, ConfigWarning, MemberSpec, PoolSpec } from '../compile/compiled.ts';
+import { memberPlan } from '../compile/members.ts';
 import { deepFreeze } from '../config/deep-freeze.ts';
 import type { ConfigResult } from './config-job.ts';
 
@@ -101,7 +102,7 @@ export class ConfigAssembly {
     if (this.#open === null) throw new Error('the helper thread sent members of no pool');
     for (const member of deepFreeze(members)) {
       this.#open.members.push(member);
-      this.#open.plans.push(Object.freeze({ upstream: member.upstream, identity: member.identity }));
+      this.#open.plans.push(Object.freeze(memberPlan(member)));
     }
   }
 
@@ -109,7 +110,7 @@ export class ConfigAssembly {
     if (this.#open === null) return;
     const { head, members, plans } = this.#open;
     this.#open = null;
-    const section = deepFreeze({ ...head.section, members: Object.freeze(plans) });
+    const section = deepFreeze({ ...head.section, members: Object.freeze(head.sources === undefined ? plans : []) });
     this.#pools.push(deepFreeze({ ...head, section, members: Object.freeze(members) }));
     this.#sections.set(section.hash, section);
   }

@@ -1,25 +1,73 @@
 import type { Writable } from 'node:stream';
+import type { Clock } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/log.ts';
-import type { AccessOutput } from '../../shared/plan/types.ts';
+import type { AccessSink } from '../../shared/plan/types.ts';
+import type { LogFileSpec } from '../compile/compiled.ts';
+import { openLogFile } from './log-file.ts';
 
 /** Bytes that may wait for a reader who is slower than the traffic. Beyond it lines are dropped and counted. */
 export const MAX_WAITING_BYTES: number = 8 * 1024 * 1024;
+/** A file that no config names any more is kept for lines of requests that still run. */
+const LINGER_MS = 60_000;
+/** A file that broke (disk full, removed folder) is tried again this often. */
+const RETRY_MS = 5000;
 
-/** Writes batches of access lines to the output the config names. Never blocks or throws. */
+/** A stop waits this long for a disk that does not take the last lines, or for a rotation. */
+const CLOSE_MS = 2000;
+
+interface OpenFile {
+  readonly spec: LogFileSpec;
+  /** null = it broke; the next try is at `retryAt`. */
+  stream: Writable | null;
+  retryAt: number;
+}
+
+/** Writes batches of access lines where the config says. Never blocks or throws. */
 export class AccessWriter {
-  readonly #streams: Readonly<Record<AccessOutput, Writable>>;
+  readonly #streams: Readonly<Record<'stderr' | 'stdout', Writable>>;
   readonly #log: Logger;
+  readonly #clock: Clock;
+  readonly #files = new Map<AccessSink, OpenFile>();
   #droppedLines = 0;
 
-  constructor(streams: Readonly<Record<AccessOutput, Writable>>, log: Logger) {
+  constructor(streams: Readonly<Record<'stderr' | 'stdout', Writable>>, log: Logger, clock: Clock) {
     this.#streams = streams;
     this.#log = log;
+    this.#clock = clock;
+  }
+
+  /**
+   * Opens the files of a config that is about to come into force. Files that are open are opened anew, so that a tool
+   * that moved one away finds the next lines in a new one. Rejects, and changes nothing, when one cannot be opened.
+   */
+  async open(specs: readonly LogFileSpec[]): Promise<void> {
+    const opened: OpenFile[] = [];
+    try {
+      for (const spec of specs) opened.push(await this.#openFile(spec));
+    } catch (error) {
+      for (const { stream } of opened) stream?.end();
+      throw error;
+    }
+    for (const file of opened) {
+      this.#files.get(file.spec.sink)?.stream?.end();
+      this.#files.set(file.spec.sink, file);
+    }
+  }
+
+  /** The config is in force: other files are closed once requests of the old one had their time. */
+  retain(specs: readonly LogFileSpec[]): void {
+    const named = new Set(specs.map(({ sink }) => sink));
+    const left = [...this.#files.values()].filter(({ spec }) => !named.has(spec.sink));
+    if (left.length === 0) return;
+    this.#clock.after(LINGER_MS, () => {
+      for (const file of left) if (this.#files.get(file.spec.sink) === file) this.#close(file);
+    });
   }
 
   /** `lines`: whole lines, each with its newline. */
-  write(lines: string, output: AccessOutput): void {
-    const stream = this.#streams[output];
-    if (stream.writableLength > MAX_WAITING_BYTES) {
+  write(lines: string, sink: AccessSink): void {
+    const stream = sink === 'stderr' || sink === 'stdout' ? this.#streams[sink] : this.#fileStream(sink);
+    if (stream === null || stream.writableLength > MAX_WAITING_BYTES) {
       this.#droppedLines += countLines(lines);
       return;
     }
@@ -27,9 +75,62 @@ export class AccessWriter {
     stream.write(lines);
   }
 
+  /** Ends the files; resolves when what was written is with the system, or does not get there in time. */
+  async close(): Promise<void> {
+    const streams = [...this.#files.values()].flatMap(({ stream }) => stream ?? []);
+    this.#files.clear();
+    if (streams.length === 0) return;
+    const ended = Promise.all(streams.map((stream) => new Promise<void>((resolve) => stream.end(() => resolve()))));
+    await Promise.race([ended, new Promise<void>((resolve) => this.#clock.after(CLOSE_MS, resolve))]);
+    for (const stream of streams) stream.destroy();
+  }
+
+  async #openFile(spec: LogFileSpec): Promise<OpenFile> {
+    const file: OpenFile = { spec, stream: null, retryAt: 0 };
+    try {
+      await this.#connect(file);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      throw new Error(`cannot write the log file ${spec.path}: ${reason}`, { cause: error });
+    }
+    return file;
+  }
+
+  async #connect(file: OpenFile): Promise<void> {
+    file.stream = await openLogFile(file.spec, (error) => this.#broke(file, error));
+  }
+
+  #broke(file: OpenFile, error: unknown): void {
+    this.#log.error('a log file cannot be written; it is tried again', { file: file.spec.path, error });
+    if (file.stream?.writable === true) return;
+    file.stream = null;
+    file.retryAt = this.#clock.now() + RETRY_MS;
+  }
+
+  #fileStream(sink: AccessSink): Writable | null {
+    const file = this.#files.get(sink);
+    if (file === undefined) return null;
+    if (file.stream === null && this.#clock.now() >= file.retryAt) {
+      file.retryAt = Infinity;
+      void this.#reopen(file);
+    }
+    return file.stream;
+  }
+
+  async #reopen(file: OpenFile): Promise<void> {
+    await this.#connect(file).catch((error: unknown) => this.#broke(file, error));
+    // A reload or the end came first.
+    if (this.#files.get(file.spec.sink) !== file) file.stream?.end();
+  }
+
+  #close(file: OpenFile): void {
+    this.#files.delete(file.spec.sink);
+    file.stream?.end();
+  }
+
   #reportDropped(): void {
     if (this.#droppedLines === 0) return;
-    this.#log.warn('access lines were dropped: their reader is too slow', { lines: this.#droppedLines });
+    this.#log.warn('access lines were dropped: their reader is too slow or gone', { lines: this.#droppedLines });
     this.#droppedLines = 0;
   }
 }

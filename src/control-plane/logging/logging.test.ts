@@ -5,6 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { AccessWriter, MAX_WAITING_BYTES } from './access-writer.ts';
 import { readableLine } from './readable.ts';
 import { createRootLogger } from './root-logger.ts';
+import { systemClock } from '../../shared/clock.ts';
 import { silentLogger, loggerTo } from '../../shared/log.ts';
 
 function createTarget(isTTY: boolean): { lines: string[]; isTTY: boolean; write(text: string): void } {
@@ -68,7 +69,7 @@ function createStream(writableLength = 0): { stream: Writable; written: string[]
 test('access lines go where the config says', () => {
   const stderr = createStream();
   const stdout = createStream();
-  const writer = new AccessWriter({ stderr: stderr.stream, stdout: stdout.stream }, silentLogger);
+  const writer = new AccessWriter({ stderr: stderr.stream, stdout: stdout.stream }, silentLogger, systemClock);
   writer.write('a\n', 'stderr');
   writer.write('b\n', 'stdout');
   assert.deepEqual([stderr.written, stdout.written], [['a\n'], ['b\n']]);
@@ -79,7 +80,7 @@ test('access lines are dropped and counted when their reader is too slow', () =>
   const quick = createStream();
   const told: unknown[] = [];
   const log = loggerTo((_, __, fields) => void told.push(fields));
-  const writer = new AccessWriter({ stderr: slow.stream, stdout: quick.stream }, log);
+  const writer = new AccessWriter({ stderr: slow.stream, stdout: quick.stream }, log, systemClock);
   writer.write('a\nb\n', 'stderr');
   writer.write('c\n', 'stderr');
   assert.deepEqual(slow.written, []);

@@ -7,8 +7,9 @@ import {
   SERVER_CONNECTIONS_ACCEPTED,
   SERVER_DURATION_BUCKETS,
   SERVER_DURATION_SUM,
+  LIMIT_NAMES,
   SERVER_IN_FLIGHT,
-  SERVER_LIMIT_HITS,
+  SERVER_LIMITS,
   SERVER_NO_UPSTREAM,
   SERVER_RESPONSES,
   SERVER_TIMEOUTS,
@@ -22,7 +23,6 @@ import type { Sample } from './sample.ts';
 const SERVER_TOTALS: readonly (readonly [MetricKey, number])[] = [
   ['requestsAborted', SERVER_ABORTED],
   ['badRequests', SERVER_BAD_REQUESTS],
-  ['limitHits', SERVER_LIMIT_HITS],
   ['serverTimeouts', SERVER_TIMEOUTS],
   ['noUpstream', SERVER_NO_UPSTREAM],
   ['accepted', SERVER_CONNECTIONS_ACCEPTED],
@@ -43,6 +43,9 @@ function collectServer(table: StateTable, server: string, row: number, sample: S
   const counts = Array.from({ length: DURATION_BUCKETS.length + 1 }, (_, at) => total(SERVER_DURATION_BUCKETS + at));
   sample.histogram('requestDuration', [server], DURATION_BUCKETS, counts, total(SERVER_DURATION_SUM));
   for (const [key, word] of SERVER_TOTALS) sample.set(key, [server], total(word));
+  for (const [at, limit] of LIMIT_NAMES.entries()) {
+    sample.set('limitHits', [server, limit], total(SERVER_LIMITS + at));
+  }
   sample.set('requestsActive', [server], sumServerInFlight(table, row));
 }
 

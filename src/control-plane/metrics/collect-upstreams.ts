@@ -10,11 +10,15 @@ import {
   FACT_DIAL_FAILURES,
   FACT_INVALID_RESPONSES,
   FACT_IN_FLIGHT,
+  FACT_QUEUED,
+  FACT_QUEUE_TIMEOUTS,
   FACT_REQUESTS,
   FACT_RESPONSES,
   FACT_RETRIES,
   FACT_REUSES,
+  FACT_SPILLS,
   FACT_TIMEOUTS,
+  FACT_WAITING,
   SHAPES,
 } from '../../shared/state-table/layout.ts';
 import type { StateTable } from '../../shared/state-table/table.ts';
@@ -39,9 +43,12 @@ const UPSTREAM_TOTALS: readonly (readonly [MetricKey, string | null, number])[] 
   ['affinity', 'hit', FACT_AFFINITY_HIT],
   ['affinity', 'new', FACT_AFFINITY_NEW],
   ['affinity', 'moved', FACT_AFFINITY_MOVED],
+  ['affinitySpills', null, FACT_SPILLS],
+  ['upstreamQueued', null, FACT_QUEUED],
+  ['upstreamQueueTimeouts', null, FACT_QUEUE_TIMEOUTS],
 ];
 
-const STATES: readonly UpstreamStatus['state'][] = ['up', 'down', 'initial', 'drain', 'maint'];
+const STATES: readonly UpstreamStatus['state'][] = ['up', 'down', 'initial', 'drain', 'maint', 'struck'];
 
 /**
  * Adds what is known of every upstream of the config in force, by upstream and by (pool, upstream).
@@ -93,15 +100,18 @@ function collectFacts(
   const addresses = new Set(places.flatMap((place) => place.endpoints.map((endpoint) => endpoint.address)));
   let active = 0;
   let connections = 0;
+  let waiting = 0;
   for (const address of addresses) {
     const slot = plane.slotRow(address);
     if (slot === undefined) continue;
     active += table.sumFacts(slot, FACT_IN_FLIGHT);
     connections += table.sumFacts(slot, FACT_CONNECTIONS);
+    waiting += table.sumFacts(slot, FACT_WAITING);
     counters.add(upstream, address, readTotals(table, slot));
   }
   sample.set('upstreamActive', [upstream], active);
   sample.set('upstreamConnections', [upstream], connections);
+  sample.set('upstreamWaiting', [upstream], waiting);
   const totals = counters.totals(upstream);
   for (const [key, label, word] of UPSTREAM_TOTALS) {
     sample.set(key, label === null ? [upstream] : [upstream, label], totals[word] ?? 0);
@@ -114,6 +124,11 @@ function readTotals(table: StateTable, slot: number): Float64Array {
 
 function collectPlace(status: UpstreamStatus, sample: Sample): void {
   sample.set('upstreamWeight', [status.pool, status.upstream], status.weight);
+  const isFull = status.inFlight >= (status.maxRequests ?? Infinity);
+  sample.set('upstreamFull', [status.pool, status.upstream], isFull ? 1 : 0);
+  if (status.passiveFails !== undefined) {
+    sample.set('passiveFails', [status.pool, status.upstream], status.passiveFails);
+  }
   for (const state of STATES) {
     sample.set('upstreamState', [status.pool, status.upstream, state], status.state === state ? 1 : 0);
   }

@@ -3,6 +3,8 @@
  * `docs/reference/metrics.md`. Label values come from the config or from the fixed sets named in the
  * help text, never from clients or upstreams, so the number of series depends on the config alone.
  */
+import { LIMIT_NAMES } from '../../shared/state-table/layout.ts';
+
 type MetricType = 'counter' | 'gauge' | 'histogram';
 
 export interface MetricDefinition {
@@ -44,8 +46,14 @@ export type MetricKey =
   | 'upstreamBytesSent'
   | 'upstreamBytesReceived'
   | 'affinity'
+  | 'affinitySpills'
+  | 'upstreamQueued'
+  | 'upstreamQueueTimeouts'
+  | 'upstreamWaiting'
+  | 'upstreamFull'
   | 'upstreamWeight'
   | 'upstreamState'
+  | 'passiveFails'
   | 'bestEffort'
   | 'connections'
   | 'tunnels'
@@ -62,7 +70,7 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     'gauge',
     'caddy_reverse_proxy_upstreams_healthy',
     ['upstream'],
-    'Whether the upstream is healthy (1) or not (0) by its active checks. The minimum over all pools that name it; drain and maintenance do not count.',
+    'Whether the upstream is healthy (1) or not (0) by its checks, active and passive. The minimum over all pools that name it; drain and maintenance do not count.',
   ),
   upstreamActive: define(
     'gauge',
@@ -118,9 +126,9 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
   ),
   limitHits: define(
     'counter',
-    'holdfast_http_limit_hits_total',
-    ['server'],
-    'Requests or connections refused by a configured limit.',
+    'holdfast_limit_hits_total',
+    ['server', 'limit'],
+    `Requests or connections refused, or connections ended, by a limit: ${LIMIT_NAMES.join(', ')}.`,
   ),
   serverTimeouts: define(
     'counter',
@@ -192,6 +200,36 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     ['upstream', 'outcome'],
     'Requests served by the upstream under an affinity policy. outcome is hit (its own client), new (first visit) or moved (its own server was not available).',
   ),
+  affinitySpills: define(
+    'counter',
+    'holdfast_upstream_affinity_spills_total',
+    ['upstream'],
+    'Requests of the upstream\'s own clients that balance_factor sent elsewhere. Each breaks affinity.',
+  ),
+  upstreamQueued: define(
+    'counter',
+    'holdfast_upstream_queued_total',
+    ['upstream'],
+    'Requests that waited for a place on the upstream (lb_queue).',
+  ),
+  upstreamQueueTimeouts: define(
+    'counter',
+    'holdfast_upstream_queue_timeouts_total',
+    ['upstream'],
+    'Requests that waited in vain and were answered 503.',
+  ),
+  upstreamWaiting: define(
+    'gauge',
+    'holdfast_upstream_queue_depth',
+    ['upstream'],
+    'Requests that wait for a place on the upstream now.',
+  ),
+  upstreamFull: define(
+    'gauge',
+    'holdfast_upstream_full',
+    ['pool', 'upstream'],
+    'Whether max_requests run on the upstream (1) or fewer (0). Upstreams without a limit are 0.',
+  ),
   upstreamWeight: define(
     'gauge',
     'holdfast_upstream_weight',
@@ -202,7 +240,13 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     'gauge',
     'holdfast_upstream_state',
     ['pool', 'upstream', 'state'],
-    '1 for the state the upstream is in, 0 for the others. state is up, down, initial, drain or maint.',
+    '1 for the state the upstream is in, 0 for the others. state is up, down, initial, drain, maint or struck (by passive checks).',
+  ),
+  passiveFails: define(
+    'gauge',
+    'holdfast_upstream_passive_fails',
+    ['pool', 'upstream'],
+    'Failed requests that the passive checks of the pool remember now. Only pools with fail_duration.',
   ),
   bestEffort: define(
     'gauge',

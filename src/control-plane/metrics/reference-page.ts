@@ -6,7 +6,8 @@ const HEAD = `# Metrics
 
 \`GET /metrics\` of the admin API answers in the Prometheus text format.
 
-- The number of series depends on the configuration alone, never on what clients or upstreams send.
+- The number of series depends on the configuration and, for \`dynamic\` upstreams, on what DNS names (1024 of a pool at most), never on what clients or
+  upstreams send.
 - \`upstream\` is the configured text. Two spellings of one address are two series that show the same traffic.
 - \`pool\` is a short hash of a pool and its policy, as \`GET /upstreams\` shows it. It changes when the pool changes.
 - Counters never go down while the process runs, also over reloads, worker restarts and changed addresses of a name.

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import type { Clock } from '../../shared/clock.ts';
+import { unixPath } from '../../shared/net/address.ts';
 import type { Lookup, LookupAnswer } from './lookup.ts';
 import { NameWatch } from './name-watch.ts';
 
@@ -48,9 +49,9 @@ export class Names {
     for (const { watch } of this.#entries.values()) watch.reschedule();
   }
 
-  /** One user more. An IP address is its own answer and is never asked about. */
+  /** One user more. An IP address or Unix socket is its own answer and is never asked about. */
   hold(host: string, resolvers: readonly string[]): WatchedName {
-    if (isIP(host) !== 0) return literal(host);
+    if (isIP(host) !== 0 || unixPath(host) !== null) return literal(host);
     const key = `${host} ${resolvers.join()}`;
     const entry = this.#entries.get(key) ?? this.#create(key, host, resolvers);
     entry.users += 1;
@@ -95,7 +96,7 @@ export class Names {
     const watch = new NameWatch({
       clock: this.#deps.clock,
       refreshMs: () => this.#refreshMs,
-      ask: () => this.#lookup(host, resolvers),
+      ask: () => this.ask(host, resolvers),
       // An answer can come after the last user left: nobody wants to hear it.
       onChange: (before, after, recovered) => {
         if (entry.users > 0) this.#deps.onChange(entry, before, after, recovered);
@@ -109,7 +110,8 @@ export class Names {
     return entry;
   }
 
-  async #lookup(host: string, resolvers: readonly string[]): Promise<LookupAnswer> {
+  /** One question outside all watches, under the same cap of questions at a time. */
+  async ask(host: string, resolvers: readonly string[]): Promise<LookupAnswer> {
     if (this.#lookups >= MAX_LOOKUPS) await new Promise<void>((resolve) => this.#waiting.push(resolve));
     else this.#lookups += 1;
     try {

@@ -5,8 +5,9 @@ import { describeCheck } from '../health/check-record.ts';
 import { explainReason } from '../health/reasons.ts';
 import type { RunningCheck } from '../health/checks.ts';
 import type { WatchedName } from '../names/resolver.ts';
+import type { WatchedSource } from '../names/sources.ts';
 import type { ControlEvent, UpstreamPatch } from '../types.ts';
-import type { Pool } from './pool.ts';
+import type { Member, Pool } from './pool.ts';
 import { shortHash } from './status.ts';
 
 /** An event without its time. */
@@ -56,6 +57,32 @@ export function nameChanged(name: WatchedName, before: readonly string[], after:
   };
 }
 
+/** `before`: the members it had. */
+export function membersChanged(pool: Pool, before: readonly string[]): Happening {
+  const id = shortHash(pool.spec.hash);
+  const after = pool.members.map(({ spec }) => spec.upstream);
+  return {
+    type: 'name-changed',
+    message: `pool ${id} now consists of ${shortList(after)} (it was ${shortList(before)})`,
+    fields: { pool: id, before: before.join(','), after: after.join(',') },
+  };
+}
+
+export function sourceFailed({ spec, watch }: WatchedSource, error: string): Happening {
+  const last = `its last answer: ${shortList(watch.upstreams)}`;
+  return {
+    type: 'name-failed',
+    message: `dynamic ${spec.kind} ${spec.name} does not resolve (${error}); ${last}`,
+    fields: { name: spec.name, error, last: watch.upstreams.join(',') },
+  };
+}
+
+function shortList(texts: readonly string[]): string {
+  const shown = texts.slice(0, 10).join(', ');
+  if (texts.length === 0) return 'nothing';
+  return texts.length > 10 ? `${shown} and ${texts.length - 10} more` : shown;
+}
+
 export function nameFailed(name: WatchedName, error: string): Happening {
   const kept = name.addresses();
   const consequence = kept.length === 0 ? 'its upstreams are down' : `its last answer is kept: ${kept.join(', ')}`;
@@ -90,4 +117,22 @@ export function drainEnded(address: string): Happening {
     message: `${address}: the drain deadline has passed, what still ran is ended`,
     fields: { address, adminState: 'drain', expired: true },
   };
+}
+
+/** `fails`: what was counted. */
+export function struck(member: Member, fails: number): Happening {
+  const { upstream } = member.spec;
+  const pool = shortHash(member.pool.spec.hash);
+  const kept = member.pool.mode === 'struck' ? '; it stays in use, because no other is left' : '';
+  return {
+    type: 'upstream-struck',
+    message: `${upstream} failed its passive checks (${fails} failed requests)${kept}`,
+    fields: { upstream, pool, fails, kept: kept !== '' },
+  };
+}
+
+export function recovered(member: Member): Happening {
+  const { upstream } = member.spec;
+  const pool = shortHash(member.pool.spec.hash);
+  return { type: 'upstream-recovered', message: `${upstream} answers again`, fields: { upstream, pool } };
 }

@@ -25,6 +25,7 @@ function start() {
     random: seededRandom(3),
     onChunk: () => {},
     onEndpoints: () => {},
+    onMembers: () => {},
     onForget: () => {},
     onCut: () => {},
     onEvent: (event) => {

@@ -5,14 +5,17 @@ import {
   MEMBER_DOWN,
   MEMBER_DRAIN,
   MEMBER_ELIGIBLE,
+  MEMBER_HALF_OPEN,
   MEMBER_INITIAL,
   MEMBER_MAINT,
+  MEMBER_STRUCK,
 } from '../../shared/state-table/layout.ts';
 import {
   countStandings,
   memberState,
   poolMode,
   standingOf,
+  withPassive,
   type EndpointFacts,
   type Standing,
 } from './member-state.ts';
@@ -51,6 +54,33 @@ test('weight 0 turns new clients away and is never tried in best effort', () => 
 test('unproven members get work only while no other is eligible', () => {
   assert.deepEqual(states(['eligible', 'initial'], false), [MEMBER_ELIGIBLE, MEMBER_INITIAL]);
   assert.deepEqual(states(['down', 'initial', 'initial'], false), [MEMBER_DOWN, MEMBER_ELIGIBLE, MEMBER_ELIGIBLE]);
+});
+
+test('passive checks take away only what would be eligible', () => {
+  assert.equal(withPassive('eligible', 'good'), 'eligible');
+  assert.equal(withPassive('eligible', 'ejected'), 'ejected');
+  for (const standing of ['initial', 'drain', 'maint', 'down', 'out'] as const) {
+    assert.equal(withPassive(standing, 'struck'), standing);
+  }
+});
+
+test('struck members are away while any other may be used, and all used when none is', () => {
+  assert.deepEqual(states(['eligible', 'struck', 'half-open', 'ejected'], false), [
+    MEMBER_ELIGIBLE,
+    MEMBER_STRUCK,
+    MEMBER_HALF_OPEN,
+    MEMBER_DOWN,
+  ]);
+  assert.deepEqual(states(['initial', 'struck'], false), [MEMBER_ELIGIBLE, MEMBER_STRUCK]);
+  for (const bestEffort of [false, true]) {
+    assert.deepEqual(states(['down', 'struck', 'half-open', 'ejected', 'drain'], bestEffort), [
+      MEMBER_DOWN,
+      MEMBER_ELIGIBLE,
+      MEMBER_ELIGIBLE,
+      MEMBER_ELIGIBLE,
+      MEMBER_DRAIN,
+    ]);
+  }
 });
 
 test('best effort tries all that are down, but none that is drained, in maintenance or nowhere', () => {

@@ -4,9 +4,11 @@ import type { PoolSpec } from '../compile/compiled.ts';
 import type { Checks } from '../health/checks.ts';
 import type { VerdictState } from '../health/verdict.ts';
 import type { Names, WatchedName } from '../names/resolver.ts';
-import { standingOf } from './member-state.ts';
+import type { FoundMember } from './dynamic-pools.ts';
+import { standingOf, withPassive, type PassiveStanding } from './member-state.ts';
 import { Pool, type Endpoint, type Member } from './pool.ts';
 import type { Registry } from './registry.ts';
+import type { SlowStarts } from './slow-start.ts';
 import type { Slot } from './slots.ts';
 import type { AdminState } from '../types.ts';
 
@@ -20,6 +22,10 @@ export interface PoolsDeps {
   /** `maint` also after a drain deadline. */
   adminOf(slot: Slot): AdminState;
   weightOf(member: Member): number;
+  readonly slowStarts: SlowStarts;
+  passiveOf(member: Member): PassiveStanding;
+  /** The member is no more. */
+  onDrop(member: Member): void;
   /** The pool began or stopped to try members that are down. */
   onBestEffort(pool: Pool): void;
   /** A slot got a user or lost one: its admin words may have to change. */
@@ -69,13 +75,31 @@ export class Pools {
 
   /** Adds the next member of the pool's spec, without endpoints yet; false when all are there. */
   join(pool: Pool): boolean {
-    const spec = pool.spec.members[pool.members.length];
+    const spec = pool.spec.sources === undefined ? pool.spec.members[pool.members.length] : undefined;
     if (spec === undefined) return false;
     const { registry, names } = this.#deps;
-    const member = pool.join(registry.members.take(), names.hold(spec.host, pool.spec.resolvers));
-    const named = this.#byName.get(member.name.key) ?? new Set();
-    this.#byName.set(member.name.key, named.add(member));
+    this.#name(pool.join(registry.members.take(), names.hold(spec.host, pool.spec.resolvers)));
     return true;
+  }
+
+  /**
+   * Gives a pool found in DNS other members. Those that stay keep their rows and endpoints; new ones are placed
+   * before anybody is told, and `tell` runs before those that are gone let go of what they hold.
+   */
+  recast(pool: Pool, wanted: readonly FoundMember[], tell: () => void): void {
+    const { registry, names } = this.#deps;
+    // By all that was configured: a fallback list may name one address twice, or with options a found one has not.
+    const left = Map.groupBy(pool.members, ({ spec }) => JSON.stringify(spec));
+    const members = wanted.map(({ spec, resolvers }) => {
+      const known = left.get(JSON.stringify(spec))?.shift();
+      return known ?? this.#name(pool.make(registry.members.take(), spec, names.hold(spec.host, resolvers)));
+    });
+    for (const member of members) this.place(member);
+    const before = pool.mode;
+    pool.recast(members);
+    if ((before === 'best-effort') !== (pool.mode === 'best-effort')) this.#deps.onBestEffort(pool);
+    tell();
+    for (const member of [...left.values()].flat()) this.drop(member);
   }
 
   /** Takes the generation's name off its pools; returns those nobody names now: `drop` each of their members. */
@@ -101,6 +125,7 @@ export class Pools {
     if (named?.size === 0) this.#byName.delete(member.name.key);
     names.release(member.name);
     registry.members.give(member.row);
+    this.#deps.onDrop(member);
   }
 
   /**
@@ -127,7 +152,10 @@ export class Pools {
     const changes = [...members].map((member) => {
       const weight = this.#deps.weightOf(member);
       const facts = member.endpoints.map((endpoint) => this.#factsOf(endpoint));
-      return { member, weight, standing: standingOf(facts, weight) };
+      const standing = withPassive(standingOf(facts, weight), this.#deps.passiveOf(member));
+      const { slowStarts } = this.#deps;
+      if (standing !== member.standing) slowStarts.moved(member, member.standing, standing);
+      return { member, weight, weightWord: slowStarts.weightWord(member, weight), standing };
     });
     pool.update(changes);
     if ((before === 'best-effort') !== (pool.mode === 'best-effort')) this.#deps.onBestEffort(pool);
@@ -136,6 +164,12 @@ export class Pools {
   /** As `refresh`, for everybody who has the slot. */
   refreshAt(slot: Slot): void {
     for (const member of this.membersAt(slot)) this.refresh(member.pool, [member]);
+  }
+
+  #name(member: Member): Member {
+    const named = this.#byName.get(member.name.key) ?? new Set();
+    this.#byName.set(member.name.key, named.add(member));
+    return member;
   }
 
   #factsOf({ slot, check }: Endpoint): { verdict: 'up' | 'down' | 'initial'; admin: AdminState } {
@@ -175,7 +209,7 @@ export class Pools {
 /** Rows belong to a hash, so all that decides about them must be part of it. */
 function assertSameSpec(held: PoolSpec, spec: PoolSpec): void {
   const facets = (pool: PoolSpec): string =>
-    JSON.stringify([pool.check?.hash ?? null, pool.bestEffort, pool.resolvers]);
+    JSON.stringify([pool.check?.hash ?? null, pool.bestEffort, pool.resolvers, pool.sources ?? null]);
   if (facets(held) === facets(spec)) return;
   throw new Error(`pool ${spec.hash} has two definitions under one hash; this is a fault of Holdfast`);
 }

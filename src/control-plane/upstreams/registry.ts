@@ -1,5 +1,5 @@
 import type { Clock } from '../../shared/clock.ts';
-import { SERVER_IN_FLIGHT, type RowKind } from '../../shared/state-table/layout.ts';
+import { SERVER_CONNECTIONS, SERVER_IN_FLIGHT, type RowKind } from '../../shared/state-table/layout.ts';
 import type { Rows, StateTable, TableChunk } from '../../shared/state-table/table.ts';
 import { RowAllocator } from './row-allocator.ts';
 import { Slots, type Slot } from './slots.ts';
@@ -52,7 +52,7 @@ export class Registry {
     this.servers = new RowAllocator({
       clock,
       grow: (row) => this.#growLanes('server', row),
-      idle: (row) => this.#serverLanes(row).every((rows) => rows.load(row, SERVER_IN_FLIGHT) === 0),
+      idle: (row) => this.#serverLanes(row).every((rows) => rows.load(row, SERVER_IN_FLIGHT) === 0 && rows.load(row, SERVER_CONNECTIONS) === 0),
       clear: (row) => this.#serverLanes(row).forEach((rows) => rows.clear(row)),
     });
   }

@@ -6,7 +6,9 @@ import {
   FACT_IN_FLIGHT,
   FACT_REQUESTS,
   FACT_TIMEOUTS,
+  FACT_WAITING,
 } from '../../shared/state-table/layout.ts';
+import { rememberedFails } from '../../shared/state-table/passive-fails.ts';
 import type { StateTable } from '../../shared/state-table/table.ts';
 import type { EndpointStatus, UpstreamStatus } from '../types.ts';
 import type { EffectiveAdmin } from './admin-states.ts';
@@ -23,12 +25,16 @@ const STATES: Readonly<Record<Standing, UpstreamStatus['state']>> = {
   maint: 'maint',
   down: 'down',
   out: 'down',
+  struck: 'struck',
+  'half-open': 'struck',
+  ejected: 'struck',
 };
 
 export type AdminOf = (slot: Slot) => EffectiveAdmin;
 
-export function memberStatus(member: Member, table: StateTable, adminOf: AdminOf): UpstreamStatus {
+export function memberStatus(member: Member, table: StateTable, adminOf: AdminOf, wallMs: number): UpstreamStatus {
   const { pool } = member;
+  const { passive } = pool.spec.section;
   const endpoints = member.endpoints.map((endpoint) => endpointStatus(endpoint, table, adminOf));
   return {
     layer: 'http',
@@ -41,9 +47,20 @@ export function memberStatus(member: Member, table: StateTable, adminOf: AdminOf
     state: STATES[member.standing],
     why: whyNotUp(member, adminOf),
     bestEffort: pool.mode === 'best-effort',
+    ...(passive === null
+      ? {}
+      : { passiveFails: rememberedFails(table.members, member.row, passive.failDurationMs, wallMs) }),
+    ...limitOf(member, table),
+    ...(member.spec.backup === true ? { backup: true } : {}),
     inFlight: endpoints.reduce((sum, endpoint) => sum + endpoint.inFlight, 0),
     endpoints,
   };
+}
+
+function limitOf({ spec, endpoints }: Member, table: StateTable): Pick<UpstreamStatus, 'maxRequests' | 'waiting'> {
+  if (spec.maxRequests === undefined) return {};
+  const waiting = endpoints.reduce((sum, { slot }) => sum + table.sumFacts(slot.row, FACT_WAITING), 0);
+  return { maxRequests: spec.maxRequests, waiting };
 }
 
 export function shortHash(hash: string): string {
@@ -67,7 +84,9 @@ function endpointStatus({ slot, check }: Endpoint, table: StateTable, adminOf: A
 function whyNotUp(member: Member, adminOf: AdminOf): string {
   switch (member.standing) {
     case 'eligible':
-      return '';
+      return member.spec.backup === true && member.pool.standBy
+        ? 'A backup: new clients come only while no other upstream may have them.'
+        : '';
     case 'initial':
       return 'No check of it has passed since it was added; it gets work only while no other member is up.';
     case 'drain':
@@ -78,6 +97,12 @@ function whyNotUp(member: Member, adminOf: AdminOf): string {
       return member.endpoints.some(({ slot }) => adminOf(slot).state === 'drain')
         ? 'The operator drained it, and the drain deadline has passed.'
         : 'The operator put it into maintenance.';
+    case 'struck':
+      return 'Requests to it failed; it is left alone for fail_duration.';
+    case 'half-open':
+      return 'Requests to it failed; the next one that is picked for it tests it.';
+    case 'ejected':
+      return 'Requests to it failed, and so did the test after fail_duration.';
     case 'down':
     case 'out':
       return whyDown(member);

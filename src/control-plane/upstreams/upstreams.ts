@@ -17,22 +17,30 @@ import type { HttpProbeOptions } from '../health/probes/http-options.ts';
 import { firstVerdict, type VerdictState } from '../health/verdict.ts';
 import { lookupName, type Lookup } from '../names/lookup.ts';
 import { Names, type WatchedName } from '../names/resolver.ts';
+import { Sources } from '../names/sources.ts';
+import { lookupSrv, type SrvLookup } from '../names/srv.ts';
 import type { AdminState, ControlEvent, UpstreamPatch, UpstreamStatus } from '../types.ts';
 import { AdminStates, checkPatch, READY, type AdminSnapshot, type EffectiveAdmin } from './admin-states.ts';
+import { DynamicPools } from './dynamic-pools.ts';
 import {
   adminChanged,
   bestEffortChanged,
   drainEnded,
   nameChanged,
   nameFailed,
+  recovered,
+  sourceFailed,
+  struck,
   verdictChanged,
   type Happening,
 } from './events.ts';
 import { memberRows, type Member, type Pool } from './pool.ts';
+import { PassiveStrikes } from './passive.ts';
 import { Pools } from './pools.ts';
 import { Registry } from './registry.ts';
 import { ServerRows } from './server-rows.ts';
 import { Slice } from './slice.ts';
+import { SlowStarts } from './slow-start.ts';
 import type { Slot } from './slots.ts';
 import { memberStatus } from './status.ts';
 
@@ -53,6 +61,8 @@ export interface UpstreamsDeps {
   onChunk(chunk: TableChunk): void;
   /** A member of a pool that `prepare` has handed out lives at other addresses now. */
   onEndpoints(pool: SectionHash, member: number, rows: MemberRows): void;
+  /** A pool found in DNS that `prepare` has handed out has other members, or a member of it other addresses. */
+  onMembers(pool: SectionHash, rows: PoolRows): void;
   /** Nobody names these slots any more: their idle connections are to be closed. */
   onForget(slots: readonly number[]): void;
   /** A drain deadline passed: what still runs on these slots is to be ended. */
@@ -60,6 +70,8 @@ export interface UpstreamsDeps {
   onEvent(event: ControlEvent): void;
   /** Default: `lookupName`. */
   readonly lookup?: Lookup;
+  /** Default: `lookupSrv`. */
+  readonly lookupSrv?: SrvLookup;
   /** Default: `httpProbe`. */
   readonly probe?: Probe<HttpProbeOptions>;
   /** Probes running at the same time. Default 64. */
@@ -77,10 +89,14 @@ export class Upstreams {
   readonly #deps: UpstreamsDeps;
   readonly #registry: Registry;
   readonly #names: Names;
+  readonly #sources: Sources;
+  readonly #dynamic: DynamicPools;
   readonly #checks: Checks;
   readonly #pools: Pools;
+  readonly #slowStarts: SlowStarts;
   readonly #servers: ServerRows;
   readonly #admin: AdminStates;
+  readonly #passive: PassiveStrikes;
   /** Pools whose rows went to workers: from then on they are told of changes. */
   readonly #handedOut: WeakSet<Pool> = new WeakSet();
   /** Generation → its `nameRefreshMs`. */
@@ -127,6 +143,14 @@ export class Upstreams {
         if (slot !== undefined) this.#pools.refreshAt(slot);
       },
     });
+    this.#passive = new PassiveStrikes({
+      table,
+      clock,
+      refresh: (member) => this.#pools.refresh(member.pool, [member]),
+      onStruck: (member, fails) => this.#tell(struck(member, fails)),
+      onRecovered: (member) => this.#tell(recovered(member)),
+    });
+    this.#slowStarts = new SlowStarts(clock, (member) => this.#pools.refresh(member.pool, [member]));
     this.#pools = new Pools({
       table,
       registry: this.#registry,
@@ -135,9 +159,32 @@ export class Upstreams {
       begin: (slot, member) => this.#begin(slot, member),
       adminOf: (slot) => openness(this.#adminOf(slot)),
       weightOf: (member) => this.#weightOf(member),
+      slowStarts: this.#slowStarts,
       onBestEffort: (pool) => this.#tell(bestEffortChanged(pool)),
+      passiveOf: (member) => this.#passive.standing(member),
+      onDrop: (member) => {
+        this.#passive.forget(member);
+        this.#slowStarts.drop(member);
+      },
       onMembership: (slot) => this.#writeAdmin(slot),
       onEndpoints: (member) => this.#announce(member),
+    });
+    this.#sources = new Sources({
+      clock,
+      lookup: (host, resolvers) => this.#names.ask(host, resolvers),
+      lookupSrv: deps.lookupSrv ?? lookupSrv,
+      onChange: (source) => this.#dynamic.changed(source),
+      onFailure: (source, error) => this.#tell(sourceFailed(source, error)),
+    });
+    this.#dynamic = new DynamicPools({
+      clock,
+      pools: this.#pools,
+      names: this.#names,
+      sources: this.#sources,
+      isActive: (pool) => this.#isActive(pool),
+      onMembers: (pool) => this.#announcePool(pool),
+      onRelease: () => this.#tellForgotten(),
+      onEvent: (happening) => this.#tell(happening),
     });
   }
 
@@ -151,6 +198,8 @@ export class Upstreams {
       for (const server of compiled.servers) this.#servers.hold(server.name, generation);
       const slice = new Slice(this.#deps.clock);
       const pools = await this.#hold(compiled.pools, generation, slice);
+      await this.#dynamic.find(pools, NAME_WAIT_MS);
+      this.#assertWanted(generation);
       await this.#resolve(await this.#unresolved(pools, slice));
       await this.#place(pools, generation, slice);
       for (const pool of pools) this.#handedOut.add(pool);
@@ -193,7 +242,7 @@ export class Upstreams {
   /** Every member of every pool of the generation in force. */
   status(): readonly UpstreamStatus[] {
     const adminOf = (slot: Slot): EffectiveAdmin => this.#adminOf(slot);
-    return [...this.#activeMembers()].map((member) => memberStatus(member, this.#deps.table, adminOf));
+    return [...this.#activeMembers()].map((member) => memberStatus(member, this.#deps.table, adminOf, this.#deps.clock.wall()));
   }
 
   /** As `status`, with pauses for other work; ends early when another generation comes into force. */
@@ -202,7 +251,7 @@ export class Upstreams {
     const generation = this.#active;
     const adminOf = (slot: Slot): EffectiveAdmin => this.#adminOf(slot);
     for (const member of this.#activeMembers()) {
-      yield memberStatus(member, this.#deps.table, adminOf);
+      yield memberStatus(member, this.#deps.table, adminOf, this.#deps.clock.wall());
       if (slice.used) await slice.next();
       if (this.#active !== generation) return;
     }
@@ -242,7 +291,16 @@ export class Upstreams {
   dialFailed(slot: number): void {
     const failed = this.#registry.slots.at(slot);
     if (failed === undefined) return;
-    for (const member of this.#pools.membersAt(failed)) this.#names.hurry(member.name);
+    for (const member of this.#pools.membersAt(failed)) {
+      this.#names.hurry(member.name);
+      this.#dynamic.hurry(member.pool);
+    }
+  }
+
+  /** What a worker saw of the member of this row. */
+  passive(hash: SectionHash, row: number, outcome: 'failed' | 'passed', strike: number): void {
+    const member = this.#pools.get(hash)?.members.find((one) => one.row === row);
+    if (member !== undefined) this.#passive.report(member, outcome, strike);
   }
 
   /** What the operator said, as JSON. */
@@ -260,13 +318,16 @@ export class Upstreams {
     this.#active = null;
     this.#checks.stop();
     this.#names.stop();
+    this.#sources.stop();
     this.#admin.stop();
+    this.#slowStarts.stop();
+    this.#passive.stop();
   }
 
   async #unresolved(pools: readonly Pool[], slice: Slice): Promise<ReadonlySet<WatchedName>> {
     const names = new Set<WatchedName>();
-    for (const { members } of pools) {
-      for (const { name } of members) {
+    for (const pool of pools) {
+      for (const { name } of pool.present()) {
         if (name.addresses().length === 0) names.add(name);
         if (slice.used) await slice.next();
       }
@@ -290,6 +351,7 @@ export class Upstreams {
       this.#assertWanted(generation);
       const pool = this.#pools.hold(spec, generation);
       pools.push(pool);
+      this.#dynamic.hold(pool);
       while (this.#pools.join(pool)) {
         if (!slice.used) continue;
         await slice.next();
@@ -302,7 +364,7 @@ export class Upstreams {
   async #place(pools: readonly Pool[], generation: number, slice: Slice): Promise<void> {
     this.#assertWanted(generation);
     for (const pool of pools) {
-      for (const member of pool.members) {
+      for (const member of pool.present()) {
         this.#pools.place(member);
         if (!slice.used) continue;
         await slice.next();
@@ -333,6 +395,7 @@ export class Upstreams {
     }
     this.#names.stopOthers(names);
     this.#checks.stopOthers(checks);
+    this.#dynamic.start();
   }
 
   #forget(generation: number): void {
@@ -343,6 +406,7 @@ export class Upstreams {
 
   async #drop(pools: readonly Pool[]): Promise<void> {
     const slice = new Slice(this.#deps.clock);
+    for (const pool of pools) this.#dynamic.release(pool);
     for (const pool of pools) {
       for (const member of pool.members) {
         this.#pools.drop(member);
@@ -363,7 +427,7 @@ export class Upstreams {
 
   *#activeMembers(): IterableIterator<Member> {
     if (this.#active === null) return;
-    for (const pool of this.#pools.of(this.#active)) yield* pool.members;
+    for (const pool of this.#pools.of(this.#active)) yield* pool.present();
   }
 
   #isActive(pool: Pool): boolean {
@@ -372,8 +436,15 @@ export class Upstreams {
 
   #announce(member: Member): void {
     const { pool } = member;
-    if (this.#handedOut.has(pool)) this.#deps.onEndpoints(pool.spec.hash, member.position, memberRows(member));
+    // A member without a place yet is told of with the whole pool.
+    if (pool.spec.sources !== undefined && member.position >= 0) this.#announcePool(pool);
+    else if (pool.spec.sources === undefined && this.#handedOut.has(pool))
+      this.#deps.onEndpoints(pool.spec.hash, member.position, memberRows(member));
     if (this.#isActive(pool)) for (const check of checksOf(member)) this.#checks.start(check);
+  }
+
+  #announcePool(pool: Pool): void {
+    if (this.#handedOut.has(pool)) this.#deps.onMembers(pool.spec.hash, pool.rows(0, Infinity));
   }
 
   /** In service is a server under its name: an address that now belongs to another name has to prove itself. */
@@ -396,9 +467,10 @@ export class Upstreams {
   }
 
   #weightOf(member: Member): number {
-    if (this.#admin.empty) return DEFAULT_WEIGHT;
+    const configured = member.spec.weight ?? DEFAULT_WEIGHT;
+    if (this.#admin.empty) return configured;
     const keys = [member.spec.upstream, ...member.endpoints.map(({ slot }) => slot.address)];
-    return this.#admin.weight(keys) ?? DEFAULT_WEIGHT;
+    return this.#admin.weight(keys) ?? configured;
   }
 
   #writeAdmin(slot: Slot): void {

@@ -9,20 +9,24 @@ import type { Socket } from 'node:net';
 import { parseIp, type IpAddress } from '../../shared/net/ip.ts';
 import { resetSocket } from '../../shared/net/reset.ts';
 import {
+  LIMIT_REQUESTS_PER_CONNECTION,
   SERVER_BAD_REQUESTS,
-  SERVER_LIMIT_HITS,
+  SERVER_LIMITS,
   SERVER_RESPONSES,
   SERVER_TIMEOUTS,
 } from '../../shared/state-table/layout.ts';
-import { errorText, reasonOf } from '../proxy/error-response.ts';
+import { errorText } from '../proxy/error-response.ts';
 import { Exchange } from '../proxy/exchange.ts';
 import type { ClientSide, TunnelEnd } from '../proxy/sides.ts';
 import type { HttpServer } from '../server.ts';
 import { Deadline, type Expirable } from '../wheel.ts';
 import type { World } from '../world.ts';
 import { BodyReader } from './body-reader.ts';
+import { isEventStream } from './event-stream.ts';
 import { BODY_CHUNKED, BODY_CLOSE } from './head.ts';
+import { limitOfBody, limitOfHead } from './limit-hits.ts';
 import { MessageWriter } from './message-writer.ts';
+import { reasonOf } from './reasons.ts';
 import { parseRequestHead } from './request-parser.ts';
 import { findHeadEnd, hasBareLf, skipLeadingCrlf } from './scan.ts';
 
@@ -57,6 +61,8 @@ export class ServerConnection implements ClientSide, Expirable {
   #exchange: Exchange | null = null;
   readonly #body = new BodyReader();
   #version = 11;
+  /** Counted only while the server limits them. */
+  #requests = 0;
   #keepAlive = true;
   #blocked = false;
   #bodyLimitAt = Infinity;
@@ -66,6 +72,7 @@ export class ServerConnection implements ClientSide, Expirable {
   #reading = false;
   #tunnel: TunnelEnd | null = null;
   #halfClosed = false;
+  #eventStream = false;
 
   constructor(world: World, socket: Socket, listenerKey: string) {
     this.#world = world;
@@ -134,6 +141,8 @@ export class ServerConnection implements ClientSide, Expirable {
       this.#rearm();
     }
     this.#writer.start(`${head}\r\n`, chunked);
+    this.#eventStream = unsized && isEventStream(lines);
+    if (this.#eventStream && this.#inputOver) this.#socket.destroy();
   }
 
   sendBody(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
@@ -276,15 +285,18 @@ export class ServerConnection implements ClientSide, Expirable {
     const { limits } = current.server;
     const end = findHeadEnd(input, at, input.length);
     if (end < 0) return this.#awaitHead(input, at, limits.maxBytes);
-    if (end - at > limits.maxBytes) return this.#refuse(431);
+    if (end - at > limits.maxBytes) {
+      return this.#refuse(input.indexOf('\r\n', at) - at > limits.maxRequestLine ? 414 : 431);
+    }
     const head = this.#world.takeHead();
     const status = parseRequestHead(input.toString('latin1', at, end), head, limits);
     if (status !== 0) {
       this.#world.giveHead(head);
-      return this.#refuse(status);
+      return this.#refuse(status, head.fault);
     }
     this.#version = head.version;
     this.#keepAlive = head.keepAlive && !this.#world.draining;
+    if (current.server.options.maxRequestsPerConnection > 0) this.#countRequest(current.server);
     this.#phase = 'busy';
     this.#body.start(head);
     this.#armBody();
@@ -292,6 +304,18 @@ export class ServerConnection implements ClientSide, Expirable {
     this.#exchange = exchange;
     exchange.start();
     return end;
+  }
+
+  #countRequest({ options }: HttpServer): void {
+    this.#requests += 1;
+    if (this.#requests < options.maxRequestsPerConnection || !this.#keepAlive) return;
+    this.#keepAlive = false;
+    this.#countLimit(LIMIT_REQUESTS_PER_CONNECTION);
+  }
+
+  /** −1 = no limit was hit. */
+  #countLimit(limit: number): void {
+    if (limit >= 0) this.#world.servers.count(this.#server!.row, SERVER_LIMITS + limit, 1);
   }
 
   #armBody(): void {
@@ -320,6 +344,7 @@ export class ServerConnection implements ClientSide, Expirable {
   #readBody(input: Buffer, at: number): number {
     const next = this.#body.feed(input, at, input.length, this);
     if (this.#body.error !== 0) {
+      this.#countLimit(limitOfBody(this.#body.error));
       this.#failRequest(this.#body.error);
       return -1;
     }
@@ -371,7 +396,7 @@ export class ServerConnection implements ClientSide, Expirable {
   #inputIsOver(): void {
     if (this.#phase === 'flush' && this.#pending !== null) return;
     if (this.#phase !== 'busy') this.#socket.destroySoon();
-    else if (!this.#body.done) this.#socket.destroy();
+    else if (!this.#body.done || this.#eventStream) this.#socket.destroy();
     // Else the client has only said that it sends nothing more: it gets its answer (RFC 9112 section 9.6).
   }
 
@@ -491,6 +516,7 @@ export class ServerConnection implements ClientSide, Expirable {
   }
 
   #leaveExchange(): void {
+    this.#eventStream = false;
     this.#exchange = null;
     this.#blocked = false;
     this.#bodyLimitAt = Infinity;
@@ -519,11 +545,11 @@ export class ServerConnection implements ClientSide, Expirable {
   }
 
   /** The request head is refused: the answer, and the end. Nothing of it reaches an upstream. */
-  #refuse(status: number): number {
+  #refuse(status: number, fault = 0): number {
     const { row } = this.#server!;
     this.#world.servers.count(row, SERVER_RESPONSES + Math.floor(status / 100) - 1, 1);
     this.#world.servers.count(row, SERVER_BAD_REQUESTS, 1);
-    if (status === 413 || status === 414 || status === 431) this.#world.servers.count(row, SERVER_LIMIT_HITS, 1);
+    this.#countLimit(limitOfHead(status, fault));
     const { lines, body } = errorText(status, this.#world.clock.wall());
     this.#socket.write(`HTTP/1.1 ${status} ${reasonOf(status)}\r\n${lines}Connection: close\r\n\r\n${body}`, 'latin1');
     this.#finish();

@@ -3,6 +3,7 @@
  * head, body and end, and knows whether the connection may be used again. It decides nothing about
  * retries; it tells its user what happened.
  */
+import { dialOptions } from '../../shared/net/address.ts';
 import { resetSocket } from '../../shared/net/reset.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
 import type { Endpoints, UpstreamContext } from '../pool/endpoints.ts';
@@ -88,8 +89,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   dial(timeoutMs: number): void {
     const { host, port } = this.#endpoint;
     const options = {
-      host,
-      port,
+      ...dialOptions(host, port),
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,

@@ -4,7 +4,10 @@ import {
   FACT_AFFINITY_HIT,
   FACT_AFFINITY_MOVED,
   FACT_AFFINITY_NEW,
+  FACT_BROKEN,
+  FACT_INVALID_RESPONSES,
   FACT_RESPONSES,
+  FACT_TIMEOUTS,
   SERVER_ABORTED,
   SERVER_BYTES_OUT,
   SERVER_DURATION_BUCKETS,
@@ -16,6 +19,7 @@ import {
 import type { Affinity } from '../select/policy.ts';
 import type { Generation, HttpServer } from '../server.ts';
 import type { World } from '../world.ts';
+import type { UpstreamFailure } from './sides.ts';
 
 /** answered: a whole response. cut: broken off by the upstream. aborted: the client went away. tunnel: an upgraded connection ended. */
 export type ExchangeOutcome = 'answered' | 'cut' | 'aborted' | 'tunnel';
@@ -57,6 +61,28 @@ export function countResponse(world: World, slot: number, status: number, affini
   if (affinity === 'hit') facts.count(slot, FACT_AFFINITY_HIT, 1);
   else if (affinity === 'new') facts.count(slot, FACT_AFFINITY_NEW, 1);
   else if (affinity === 'moved') facts.count(slot, FACT_AFFINITY_MOVED, 1);
+}
+
+/** A try failed before its response. Returns the status a client gets for it when nobody else is asked. */
+export function countFailure(
+  world: World,
+  failure: UpstreamFailure,
+  slot: number,
+  upstream: string,
+  detail: string,
+): number {
+  const { facts } = world;
+  if (failure === 'timeout') {
+    facts.count(slot, FACT_TIMEOUTS, 1);
+    return 504;
+  }
+  if (failure === 'invalid') {
+    facts.count(slot, FACT_INVALID_RESPONSES, 1);
+    world.upstreamInvalid(slot, upstream, detail);
+  } else if (failure === 'closed') {
+    facts.count(slot, FACT_BROKEN, 1);
+  }
+  return 502;
 }
 
 /** 0 … 4 for 1xx … 5xx. Codes from 600 up have no class (RFC 9110 section 15): they count with 5xx. */

@@ -10,39 +10,49 @@ import {
   FACT_BROKEN,
   FACT_BYTES_RECEIVED,
   FACT_BYTES_SENT,
-  FACT_INVALID_RESPONSES,
   FACT_REQUESTS,
   FACT_TIMEOUTS,
+  LIMIT_REQUEST_BODY,
   SERVER_BYTES_IN,
+  SERVER_LIMITS,
   SERVER_NO_UPSTREAM,
 } from '../../shared/state-table/layout.ts';
 import { isTrustedPeer } from '../client-ip/derive.ts';
-import { BODY_CLOSE, BODY_LENGTH, BODY_NONE, FIELD_UPGRADE, type Head } from '../http1/head.ts';
-import { keepAliveHint } from '../http1/upstream-connection.ts';
+import { BODY_LENGTH, BODY_NONE, FIELD_UPGRADE, type Head } from '../http1/head.ts';
+import { reasonOf } from '../http1/reasons.ts';
 import type { Pool } from '../pool/pool.ts';
-import { createRouteState, EMPTY_RESPONSE, type CompiledProxy, type RespondDecision } from '../route/decision.ts';
+import {
+  createRouteState,
+  EMPTY_RESPONSE,
+  type CompiledProxy,
+  type Decision,
+  type RouteState,
+} from '../route/decision.ts';
 import type { CompiledHeaderOps } from '../route/header-ops.ts';
-import { finishOwnFields, type LeftForResponse } from '../route/response-ops.ts';
+import type { LeftForResponse } from '../route/response-ops.ts';
 import type { Generation, HttpServer } from '../server.ts';
 import type { World } from '../world.ts';
-import { countResponse, exchangeBegan, exchangeLeft, type ExchangeOutcome } from './counting.ts';
-import { errorText, reasonOf } from './error-response.ts';
-import { linesOf } from './hop-fields.ts';
+import { countFailure, countResponse, exchangeBegan, exchangeLeft, type ExchangeOutcome } from './counting.ts';
+import { errorSentence } from './error-response.ts';
+import { routeError } from './error-route.ts';
+import { plainError, respondedWith, type OwnResponse } from './own-response.ts';
 import { proxyValue } from './proxy-values.ts';
+import { accessRecord } from './access-record.ts';
+import { frameForOwnMethod } from './own-method.ts';
+import { RequestBody } from './request-body.ts';
 import { RequestFacts, type ConnectionFacts } from './request-facts.ts';
 import { requestLines, wantedUpgrade } from './request-lines.ts';
 import { responseLines } from './response-lines.ts';
+import { idleTimeMs } from './idle-time.ts';
+import { NO_RETRY_FACTS, RetryRules } from './retry-rules.ts';
 import { isIdempotent, isSafe } from './retry.ts';
 import type { ClientSide, UpstreamFailure, UpstreamSide } from './sides.ts';
 import { Tries, type TryUser } from './tries.ts';
 import { switchFault, Tunnel } from './tunnel.ts';
 
-/** Body bytes kept while no upstream is connected; then the client is paused. */
-const MAX_WAITING_BYTES = 65_536;
-/** … and pieces of it: chunks of one byte cost a hundred times their size. */
-const MAX_WAITING_PIECES = 1024;
 const NO_OPS: readonly CompiledHeaderOps[] = Object.freeze([]);
-const NOTHING_LEFT: LeftForResponse = Object.freeze({ responseFields: [], responseOps: [] });
+const NO_FIELDS: readonly string[] = Object.freeze([]);
+const NO_OUTPUT: readonly AccessOutput[] = Object.freeze([]);
 /** Status of the log for a client that went away before its response began; never sent. */
 const STATUS_CLIENT_GONE = 499;
 
@@ -58,17 +68,24 @@ export class Exchange extends RequestFacts implements TryUser {
   #proxy: CompiledProxy<Pool> | null = null;
   /** The tries of a request that is proxied; null for one we answer ourselves. */
   #tries: Tries | null = null;
-  #requestOps: readonly CompiledHeaderOps[] = NO_OPS;
   /** What `header` handlers left for the response; null = nothing. */
   #left: LeftForResponse | null = null;
   #upstream: UpstreamSide | null = null;
   #rerouted = false;
+  /** `lb_retry_match`; null = the default rules. */
+  #retryRules: RetryRules | null = null;
 
   #requestComplete: boolean;
   #requestTrailers = '';
-  #waiting: Buffer[] = [];
-  #waitingBytes = 0;
+  /** What waits for an upstream, or is kept for further tries; null = nothing. */
+  #body: RequestBody | null = null;
+  /** The body is read before an upstream is asked. */
+  #buffering = false;
   #bodySent = false;
+  #bodyBytes = 0;
+  #maxBodyBytes = Infinity;
+  /** The rest of the request body will not come, or is not wanted. */
+  #bodyBroken = false;
 
   #responded = false;
   #status = 0;
@@ -102,6 +119,7 @@ export class Exchange extends RequestFacts implements TryUser {
       attempts: this.#tries?.attempts ?? 0,
       status: this.#status,
       durationMs: this.#world.clock.now() - this.#startedAt,
+      retry: this.#retryRules ?? NO_RETRY_FACTS,
     });
   }
 
@@ -114,40 +132,50 @@ export class Exchange extends RequestFacts implements TryUser {
   start(): void {
     const state = createRouteState();
     const decision = this.#server.router.route(this, state) ?? EMPTY_RESPONSE;
-    if (state.requestOps.length > 0) this.#requestOps = state.requestOps;
+    this.#starting = true;
+    this.#follow(decision, state);
+    this.#starting = false;
+  }
+
+  #follow(decision: Decision<Pool>, state: RouteState): void {
     if (state.responseOps.length > 0 || state.responseFields.length > 0) this.#left = state;
     if (decision.kind === 'proxy') {
+      this.#maxBodyBytes = Math.min(this.#maxBodyBytes, state.maxBodyBytes);
+      if (this.head.contentLength > this.#maxBodyBytes) {
+        this.#refuseBody();
+        return;
+      }
       this.#proxy = decision;
-      this.#tries = new Tries(this.#world, decision.pool, this, this, this.#startedAt);
-      this.#starting = true;
-      this.#tries.next();
-      this.#starting = false;
+      this.#retryRules = decision.retryOn === null ? null : new RetryRules(decision.retryOn);
+      this.#tries = new Tries(this.#world, decision.pool.current, this, this, this.#startedAt);
+      if (!this.#buffer(decision.requestBufferBytes)) this.#tries.next();
     } else if (decision.kind === 'respond') {
-      this.#answer(decision);
+      if (decision.close) this.#clientSide.closeAfter();
+      this.#send(respondedWith(decision, this.#left, this));
+    } else if (decision.kind === 'error') {
+      this.#answerError(decision.status, decision.message);
     } else {
       this.#clientSide.reset();
       this.#finish('aborted', STATUS_CLIENT_GONE);
     }
   }
 
-  /** A response of our own, made by a `respond` or `redir`. */
-  #answer(decision: RespondDecision): void {
-    const body = Buffer.from(decision.body, 'utf8');
-    const own = [...decision.fields, 'Date', new Date(this.wallMs).toUTCString(), 'Server', 'holdfast'];
-    const fields = finishOwnFields(own, decision.status, this.#left ?? NOTHING_LEFT, this);
-    const bodyless = decision.status === 204 || decision.status === 304;
-    if (!bodyless) fields.push('Content-Length', String(body.length));
-    if (decision.close) this.#clientSide.closeAfter();
-    this.#send(decision.status, linesOf(fields), body);
-  }
-
   /** A failure of ours or of the upstreams, before any byte of a response. */
-  #answerError(status: number): void {
-    const { lines, body } = errorText(status, this.#world.clock.wall());
-    this.#send(status, lines, Buffer.from(body, 'latin1'));
+  #answerError(status: number, message: string = errorSentence(status)): void {
+    const { errorRouter } = this.#server;
+    // What goes wrong on the way to an error page is answered plainly.
+    const isFirst = (this.notes?.error ?? null) === null;
+    const fields = this.#left?.responseFields ?? NO_FIELDS;
+    const answer = errorRouter !== null && isFirst ? routeError(errorRouter, this, { status, message }, fields) : null;
+    if (answer !== null && !(answer.decision.kind === 'proxy' && this.#bodyLost)) {
+      this.#follow(answer.decision, answer.state);
+      return;
+    }
+    const plain = isFirst ? (this.notes?.error?.status ?? status) : status;
+    this.#send(plainError(plain, this.#left, this.#world.clock.wall(), this));
   }
 
-  #send(status: number, lines: string, body: Buffer): void {
+  #send({ status, lines, body }: OwnResponse): void {
     // `head.method` is the client's own, whatever a rewrite made of it.
     const bodyless = this.head.method === 'HEAD' || status === 204 || status === 304;
     this.#responded = true;
@@ -161,8 +189,23 @@ export class Exchange extends RequestFacts implements TryUser {
   }
 
   onTriesEnded(status: number): void {
-    if (status === 503) this.#world.servers.count(this.#server.row, SERVER_NO_UPSTREAM, 1);
+    const nobody = status === 503 && this.#tries!.attempts === 0;
+    if (nobody) this.#world.servers.count(this.#server.row, SERVER_NO_UPSTREAM, 1);
     this.#answerError(status);
+  }
+
+  /** Whether no upstream is asked before the body is here. A client that waits for a 100 gets it now then. */
+  #buffer(bytes: number): boolean {
+    if (bytes === 0 || this.#requestComplete || this.#body !== null || this.head.contentLength > bytes) return false;
+    this.#body = new RequestBody(bytes);
+    this.#buffering = true;
+    if (this.head.expectContinue) this.#clientSide.sendInterim(100, 'Continue', '');
+    return true;
+  }
+
+  #endBuffering(): void {
+    this.#buffering = false;
+    this.#tries!.next();
   }
 
   // --- request ------------------------------------------------------------------------------------
@@ -170,23 +213,33 @@ export class Exchange extends RequestFacts implements TryUser {
   onRequestBody(buffer: Buffer, start: number, end: number): void {
     if (this.over || start === end) return;
     this.#world.servers.count(this.#server.row, SERVER_BYTES_IN, end - start);
+    this.#bodyBytes += end - start;
+    if (this.#bodyBytes > this.#maxBodyBytes) {
+      this.#refuseBody();
+      return;
+    }
     if (this.#upstream !== null) {
       this.#bodySent = true;
       this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_BYTES_SENT, end - start);
       if (!this.#upstream.sendBody(buffer, start, end, true)) this.#clientSide.pause();
       return;
     }
-    this.#waiting.push(buffer.subarray(start, end));
-    this.#waitingBytes += end - start;
-    const full = this.#waitingBytes >= MAX_WAITING_BYTES || this.#waiting.length >= MAX_WAITING_PIECES;
-    if (full) this.#clientSide.pause();
+    const body = (this.#body ??= new RequestBody(0));
+    body.add(buffer, start, end);
+    if (this.#buffering && body.overflows) this.#endBuffering();
+    if (!this.#buffering && !this.over && body.full) this.#clientSide.pause();
   }
 
   onRequestEnd(trailers: string): void {
     if (this.over) return;
     this.#requestComplete = true;
     this.#requestTrailers = trailers;
-    if (this.#upstream !== null) this.#finishRequest(this.#upstream);
+    if (this.#buffering) {
+      this.#body!.whole = true;
+      this.#endBuffering();
+    } else if (this.#upstream !== null) {
+      this.#finishRequest(this.#upstream);
+    }
   }
 
   /** The bytes of one read of the client were handed over. */
@@ -194,11 +247,21 @@ export class Exchange extends RequestFacts implements TryUser {
     this.#upstream?.flush();
   }
 
-  /** The request body is broken (400), does not come (408) or is not taken by the upstream (504). */
+  #refuseBody(): void {
+    this.#world.servers.count(this.#server.row, SERVER_LIMITS + LIMIT_REQUEST_BODY, 1);
+    this.onRequestFailed(413);
+  }
+
+  /** The request body is broken (400), does not come (408), is too large (413) or is not taken by the upstream (504). */
   onRequestFailed(status: number): void {
     if (this.over) return;
     const upstream = this.#upstream;
-    if (status === 504 && upstream !== null) this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_TIMEOUTS, 1);
+    if (status === 504 && upstream !== null) {
+      this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_TIMEOUTS, 1);
+      this.#tries!.watch?.failed();
+    }
+    this.#buffering = false;
+    this.#bodyBroken = true;
     this.#leaveUpstream();
     upstream?.reset();
     if (!this.#responded) {
@@ -222,6 +285,7 @@ export class Exchange extends RequestFacts implements TryUser {
   }
 
   #finishRequest(upstream: UpstreamSide): void {
+    this.#tries!.watch?.sent();
     upstream.sendEnd(this.#requestTrailers);
     upstream.expectHead(this.#proxy!.pool.section.transport.responseHeaderTimeoutMs);
   }
@@ -233,8 +297,8 @@ export class Exchange extends RequestFacts implements TryUser {
     this.#upstream = upstream;
     this.#tries!.connected();
     this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_REQUESTS, 1);
-    const ops = proxy.headersUp === null ? this.#requestOps : [...this.#requestOps, proxy.headersUp];
-    const lines = requestLines(this, this.believesPeer(), proxy.pool.identity(this.#tries!.position), ops);
+    const ops = proxy.headersUp === null ? NO_OPS : [proxy.headersUp];
+    const lines = requestLines(this, this.believesPeer(), this.#tries!.pool.identity(this.#tries!.position), ops);
     const chunked = this.head.body !== BODY_NONE && this.head.body !== BODY_LENGTH;
     upstream.sendHead(`${this.method} ${this.target} HTTP/1.1`, lines, this.method, chunked);
     this.#sendWaiting(upstream);
@@ -243,20 +307,18 @@ export class Exchange extends RequestFacts implements TryUser {
   }
 
   #sendWaiting(upstream: UpstreamSide): void {
-    if (this.#waitingBytes === 0) return;
-    const chunks = this.#waiting;
-    this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_BYTES_SENT, this.#waitingBytes);
-    this.#waiting = [];
-    this.#waitingBytes = 0;
+    const body = this.#body;
+    if (body === null || body.bytes === 0) return;
+    this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_BYTES_SENT, body.bytes);
     this.#bodySent = true;
     let open = true;
-    for (const chunk of chunks) open = upstream.sendBody(chunk, 0, chunk.length, true);
+    for (const chunk of body.take()) open = upstream.sendBody(chunk, 0, chunk.length, true);
     if (open) this.#clientSide.resume();
     else this.#clientSide.pause();
   }
 
-  onDialFailed(): void {
-    this.#tries!.dialFailed();
+  onDialFailed(code: string): void {
+    this.#tries!.dialFailed(code);
   }
 
   onResponseHead(head: Head): void {
@@ -265,37 +327,36 @@ export class Exchange extends RequestFacts implements TryUser {
       this.#switchProtocols(head);
     } else if (head.status < 200) {
       this.#status = 0;
-      if (head.status === 100 && !this.head.expectContinue) return;
+      if (head.status === 100 && (!this.head.expectContinue || this.#body?.isKept === true)) return;
       this.#clientSide.sendInterim(head.status, reasonText(head), responseLines(this, head, null, null, ''));
     } else {
+      this.#tries!.watch?.answered(head.status);
+      if (this.#retryRules?.readsResponses === true && this.#retriesResponse(this.#retryRules, head)) return;
       this.#responded = true;
-      this.#idleMs = this.#idleFor(head);
-      if (this.method !== this.head.method) this.#reframe(head);
+      this.#idleMs = idleTimeMs(this.#proxy!.pool.section.transport, head);
+      if (this.method !== this.head.method) this.#dropsBody = frameForOwnMethod(head, this.method, this.head.method);
       this.#clientSide.sendHead(head.status, reasonText(head), this.#responseLines(head), head.body);
     }
   }
 
-  /** The method was rewritten, but the client reads its answer as one to its own (RFC 9112 section 6.3). */
-  #reframe(head: Head): void {
-    if (this.head.method === 'HEAD') {
-      head.body = BODY_NONE;
-      this.#dropsBody = true;
-    } else if (this.method === 'HEAD' && head.body === BODY_NONE && head.status !== 204 && head.status !== 304) {
-      // The length it announces belongs to a body that will not come.
-      head.body = BODY_CLOSE;
-    }
-  }
-
   #responseLines(head: Head): string {
-    const { pool, headersDown } = this.#proxy!;
+    const { headersDown } = this.#proxy!;
+    const { pool } = this.#tries!;
     return responseLines(this, head, headersDown, this.#left, pool.policy.answered(pool, this, this.#tries!.position));
   }
 
-  /** How long the connection may idle: below what the upstream announces, or the next request races its close. */
-  #idleFor(head: Head): number {
-    const { keepAliveIdleMs } = this.#proxy!.pool.section.transport;
-    const hint = keepAliveHint(head);
-    return hint < 0 ? keepAliveIdleMs : Math.min(keepAliveIdleMs, Math.max(0, hint * 1000 - 1000));
+  /** `lb_retry_match`: the response is dropped for another try, as long as there can be one. */
+  #retriesResponse(rules: RetryRules, head: Head): boolean {
+    if (!this.#isReplayable || !this.#tries!.mayGoOn() || !rules.matchesResponse(this, head)) return false;
+    const upstream = this.#upstream!;
+    const { slot } = this.#tries!.endpoint!;
+    const { status } = head;
+    countResponse(this.#world, slot, status, '');
+    this.#status = 0;
+    this.#leaveUpstream();
+    upstream.reset();
+    this.#tries!.reroute(slot, status);
+    return true;
   }
 
   onResponseBody(buffer: Buffer, start: number, end: number): void {
@@ -340,40 +401,40 @@ export class Exchange extends RequestFacts implements TryUser {
 
   /** Its idle time was over just as it was used again: no fault of the server's (RFC 9112 section 9.3.1). */
   #idleEnded(endpoint: EndpointPlan): void {
-    if (!isIdempotent(this.method) || !this.#hasNoBody()) {
-      this.#answerError(502);
-      return;
-    }
-    this.#tries!.replay(endpoint);
+    if (this.#isReplayable && (isIdempotent(this.method) || this.#retryRules?.matchesFailure(this) === true)) this.#tries!.replay(endpoint);
+    else this.#answerError(502);
   }
 
-  #hasNoBody(): boolean {
-    return this.#requestComplete && !this.#bodySent && this.#waitingBytes === 0;
+  /** No upstream can be given the whole request any more. */
+  get #bodyLost(): boolean {
+    return this.#bodyBroken || (this.#bodySent && !this.#isReplayable);
+  }
+
+  /** Another upstream can be given the whole request: it has no body, or all of it is kept. */
+  get #isReplayable(): boolean {
+    return this.#requestComplete && (this.#body === null ? !this.#bodySent : this.#body.whole);
   }
 
   #upstreamBroke(failure: UpstreamFailure, slot: number, detail: string): void {
-    const { facts } = this.#world;
-    if (failure === 'timeout') {
-      facts.count(slot, FACT_TIMEOUTS, 1);
-      this.#answerError(504);
-    } else if (failure === 'invalid') {
-      facts.count(slot, FACT_INVALID_RESPONSES, 1);
-      this.#world.upstreamInvalid(slot, this.#tries!.upstream, detail);
-      this.#answerError(502);
-    } else {
-      if (failure === 'closed') facts.count(slot, FACT_BROKEN, 1);
-      this.#reroute(slot);
-    }
+    if (failure !== 'cut') this.#tries!.watch?.failed();
+    const status = countFailure(this.#world, failure, slot, this.#tries!.upstream, detail);
+    const byDefault = failure === 'closed' || failure === 'cut';
+    this.#reroute(slot, status, byDefault && !this.#rerouted && isSafe(this.method));
   }
 
-  /** Once per exchange, a safe request without a body whose connection broke before the response goes elsewhere. */
-  #reroute(slot: number): void {
-    if (this.#rerouted || !isSafe(this.method) || !this.#hasNoBody()) {
-      this.#answerError(502);
+  /**
+   * A request that can be sent again goes elsewhere if `lb_retry_match` says so. Without it: once per exchange, a safe
+   * one whose connection broke before the response (`byDefault`).
+   */
+  #reroute(slot: number, status: number, byDefault: boolean): void {
+    this.#status = 0;
+    const wanted = this.#retryRules === null ? byDefault : this.#retryRules.matchesFailure(this);
+    if (!wanted || !this.#isReplayable) {
+      this.#answerError(status);
       return;
     }
     this.#rerouted = true;
-    this.#tries!.reroute(slot);
+    this.#tries!.reroute(slot, status);
   }
 
   // --- tunnel -------------------------------------------------------------------------------------
@@ -392,6 +453,7 @@ export class Exchange extends RequestFacts implements TryUser {
     const { slot } = this.#tries!.endpoint!;
     const lines = `${this.#responseLines(head)}Connection: Upgrade\r\nUpgrade: ${head.known(FIELD_UPGRADE)}\r\n`;
     this.#responded = true;
+    this.#tries!.watch?.answered(101);
     countResponse(this.#world, slot, 101, this.affinity);
     const tunnel = new Tunnel(this.#clientSide, upstream, () => this.#tunnelOver(tunnel, slot));
     this.#world.tunnelStarted();
@@ -424,26 +486,13 @@ export class Exchange extends RequestFacts implements TryUser {
     this.over = true;
     const durationMs = this.#world.clock.now() - this.#startedAt;
     exchangeLeft(this.#world, this.#server, this.#generation, outcome, status, durationMs, this.#sentBytes);
-    for (const output of this.#server.accessOutputs(this.host)) this.#log(output, status, durationMs);
-    this.#waiting = [];
+    const outputs = this.logSkipped ? NO_OUTPUT : this.#server.accessOutputs(this.receivedHost);
+    if (outputs.length > 0) {
+      const record = accessRecord(this, this.#tries, status, this.#sentBytes, durationMs);
+      for (const output of outputs) this.#world.accessLog.write(output, record);
+    }
+    this.#body = null;
     this.#world.giveHead(this.head);
-  }
-
-  #log(output: AccessOutput, status: number, durationMs: number): void {
-    this.#world.accessLog.write(output, {
-      wallMs: this.wallMs,
-      client: this.client?.text ?? '',
-      peer: this.peer?.text ?? '',
-      method: this.method,
-      host: this.host,
-      target: this.target,
-      status,
-      bytes: this.#sentBytes,
-      durationMs,
-      upstream: this.#tries?.upstream ?? '',
-      attempts: this.#tries?.attempts ?? 0,
-      affinity: this.affinity,
-    });
   }
 }
 

@@ -5,7 +5,9 @@ import type { Random } from '../../shared/random.ts';
 import { deriveClient, isTrustedPeer } from '../client-ip/derive.ts';
 import { forwardedProto, isSecureScheme } from '../client-ip/forwarded.ts';
 import { FIELD_COOKIE, FIELD_X_FORWARDED_PROTO, type Head } from '../http1/head.ts';
+import type { RequestNotes } from '../route/notes.ts';
 import type { RequestView } from '../route/request-view.ts';
+import { queryValues } from '../route/query.ts';
 import { hostOfAuthority } from '../route/target.ts';
 import type { Affinity, PickRequest, StickyAction } from '../select/policy.ts';
 import type { HttpServer } from '../server.ts';
@@ -25,8 +27,10 @@ export abstract class RequestFacts implements RequestView, PickRequest {
   readonly head: Head;
   method: string;
   target: string;
-  readonly hostport: string;
-  readonly host: string;
+  hostport: string;
+  host: string;
+  /** As it came: `request_header Host` moves no request to the access log of another site. */
+  readonly receivedHost: string;
   readonly scheme: 'http' | 'https' = 'http';
   readonly peer: IpAddress | null;
   readonly client: IpAddress | null;
@@ -34,16 +38,23 @@ export abstract class RequestFacts implements RequestView, PickRequest {
   readonly random: Random;
   readonly wallMs: number;
 
+  notes: RequestNotes | null = null;
   tried: readonly number[] = NONE_TRIED;
   affinity: Affinity = '';
   stickyPosition = -1;
   stickyAction: StickyAction = 'keep';
+  spilledFrom = -1;
 
   readonly #connection: ConnectionFacts;
   #vars: Map<string, string> | null = null;
   #uuid = '';
 
-  constructor(world: World, connection: ConnectionFacts, server: HttpServer, head: Head) {
+  constructor(
+    world: Pick<World, 'clock' | 'random'>,
+    connection: ConnectionFacts,
+    server: Pick<HttpServer, 'trusted' | 'clientIpList'>,
+    head: Head,
+  ) {
     this.#connection = connection;
     this.wallMs = world.clock.wall();
     this.random = world.random;
@@ -52,6 +63,7 @@ export abstract class RequestFacts implements RequestView, PickRequest {
     this.target = head.originForm;
     this.hostport = head.authority;
     this.host = hostOfAuthority(head.authority);
+    this.receivedHost = this.host;
     this.peer = connection.peer;
     this.trusted = isTrustedPeer(this.peer, server.trusted);
     this.client = this.trusted ? deriveClient(this.peer, server.trusted, server.clientIpList(head)) : this.peer;
@@ -73,6 +85,15 @@ export abstract class RequestFacts implements RequestView, PickRequest {
     return this.head.joined(FIELD_COOKIE, '; ');
   }
 
+  headerValue(name: string): string {
+    return name === 'host' ? this.hostport : (this.head.find(name) ?? '');
+  }
+
+  queryValue(key: string): string {
+    const mark = this.target.indexOf('?');
+    return mark < 0 ? '' : queryValues(this.target.slice(mark + 1), key).join(',');
+  }
+
   /** The client's side is TLS: our own, or said to be by a proxy that is believed. */
   get secure(): boolean {
     const believed = this.believesPeer();
@@ -85,9 +106,23 @@ export abstract class RequestFacts implements RequestView, PickRequest {
     return this.#vars;
   }
 
+  /** A `vars` handler said that this request leaves no access line. */
+  get logSkipped(): boolean {
+    return this.#vars !== null && this.#vars.get('log_skip') === 'true';
+  }
+
   uuid(): string {
     if (this.#uuid === '') this.#uuid = randomUUID();
     return this.#uuid;
+  }
+
+  /** As if no upstream had been picked: another handler picks. */
+  forgetPicks(): void {
+    this.tried = NONE_TRIED;
+    this.affinity = '';
+    this.stickyPosition = -1;
+    this.stickyAction = 'keep';
+    this.spilledFrom = -1;
   }
 
   forgetTried(): void {

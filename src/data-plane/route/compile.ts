@@ -11,13 +11,17 @@ import type {
 import { toBytes } from './bytes.ts';
 import { clearRouteState, type CompiledProxy, type Decision, type RouteState } from './decision.ts';
 import { ENDED, type CompileContext, type Handler, type Outcome } from './handler.ts';
-import { applyHeaderOps, bindHeaderOps, compileHeaderOps } from './header-ops.ts';
+import { compileError } from './error.ts';
+import { applyHeaderOps, compileHeaderOps } from './header-ops.ts';
+import { compileMap, mappedNames } from './map.ts';
 import { compileSets } from './match/compile.ts';
 import type { Matcher } from './match/matcher.ts';
 import { createPathReader } from './path.ts';
 import { NO_FACTS, type ProcessFacts } from './placeholder/placeholder.ts';
+import { compileRequestHeaders } from './request-headers.ts';
 import type { RequestView } from './request-view.ts';
 import { compileResponseOps, isDeferred } from './response-ops.ts';
+import { compileRetryMatch } from './retry-match.ts';
 import { compileRewrite } from './rewrite.ts';
 import { indexSites, sitesFor } from './site-index.ts';
 import { compileStaticResponse } from './static-response.ts';
@@ -26,23 +30,26 @@ import { compileTemplate } from './template.ts';
 export interface CompiledRouter<Pool> {
   /**
    * Runs the handlers of the routes that match, in order, until one answers. null = none did; the client gets
-   * `EMPTY_RESPONSE`. Changes `request.method`, `request.target` and `request.vars` as handlers say; empties `state`
-   * and fills it. Never throws for anything a peer sent.
+   * `EMPTY_RESPONSE`. Changes the request as handlers say; empties `state` and fills it. Never throws for anything a peer sent.
    */
   route(request: RequestView, state: RouteState): Decision<Pool> | null;
 }
 
 /**
- * Compiles `sites`, which stand in routing order. `poolOf` is asked once for each `reverse_proxy` handler. Throws
+ * Compiles `sites`, which stand in routing order. `poolOf` is asked once for each `reverse_proxy` handler. `observe` is
+ * told of every route whose handlers run, outer ones first; workers do without. `facts.mapped` is made of the sites where
+ * it is absent. Throws
  * `ConfigError` without a position; the control plane compiles first, so a worker never meets one.
  */
 export function compileSites<Pool>(
   sites: readonly SiteSection[],
   poolOf: (hash: SectionHash) => Pool,
   facts: ProcessFacts = NO_FACTS,
+  observe: ((route: RoutePlan) => void) | null = null,
 ): CompiledRouter<Pool> {
-  const context: CompileContext<Pool> = { facts, readPath: createPathReader(), poolOf };
   const plans = sites.map((site) => site.route);
+  const known = { ...facts, mapped: facts.mapped ?? mappedNames(plans) };
+  const context: CompileContext<Pool> = { facts: known, readPath: createPathReader(), poolOf, observe };
   const index = indexSites(plans, compileRoutes(plans, context));
   return {
     route(request, state) {
@@ -67,10 +74,15 @@ function compileRoutes<Pool>(plans: readonly RoutePlan[], context: CompileContex
   return plans.map((plan, order) => ({
     order,
     matches: compileSets(plan.match, context),
-    handlers: plan.handle.map((handler) => compileHandler(handler, context)),
+    handlers: [...announce(plan, context), ...plan.handle.map((handler) => compileHandler(handler, context))],
     group: plan.group,
     terminal: plan.terminal,
   }));
+}
+
+/** A handler in front of the others that only tells that they run; none where nobody listens. */
+function announce<Pool>(plan: RoutePlan, { observe }: CompileContext<Pool>): Handler<Pool>[] {
+  return observe === null ? [] : [passing(() => observe(plan))];
 }
 
 /** HOT. Of the routes of one group only the first that matches runs; most lists have none, so nothing is kept for them. */
@@ -108,6 +120,12 @@ function compileHandler<Pool>(plan: HandlerPlan, context: CompileContext<Pool>):
       return passing(compileRewrite(plan, facts));
     case 'vars':
       return passing(compileVars(plan.vars, facts));
+    case 'error':
+      return compileError(plan, facts);
+    case 'map':
+      return passing(compileMap(plan, facts));
+    case 'request_body':
+      return limitBody(plan.maxBytes);
     case 'reverse_proxy':
       return compileProxy(plan, context);
   }
@@ -117,6 +135,14 @@ function compileHandler<Pool>(plan: HandlerPlan, context: CompileContext<Pool>):
 function passing<Pool>(run: (request: RequestView) => void): Handler<Pool> {
   return (request) => {
     run(request);
+    return null;
+  };
+}
+
+/** Of several limits the last one counts, as in Caddy the innermost. */
+function limitBody<Pool>(maxBytes: number): Handler<Pool> {
+  return (_request, state) => {
+    state.maxBodyBytes = maxBytes === 0 ? Infinity : maxBytes;
     return null;
   };
 }
@@ -139,8 +165,7 @@ function compileVars(plan: Readonly<Record<string, string>>, facts: ProcessFacts
 function compileHeaders<Pool>(plan: HeadersPlan, facts: ProcessFacts): Handler<Pool> {
   const steps: ((request: RequestView, state: RouteState) => void)[] = [];
   if (plan.request !== null) {
-    const ops = compileHeaderOps(plan.request, 'request', facts);
-    steps.push((request, state) => state.requestOps.push(bindHeaderOps(ops, request)));
+    steps.push(compileRequestHeaders(plan.request, facts));
   }
   if (plan.response !== null && isDeferred(plan.response)) {
     const ops = compileResponseOps(plan.response, facts);
@@ -164,6 +189,8 @@ function compileProxy<Pool>(plan: ReverseProxyPlan, context: CompileContext<Pool
     headersUp,
     headersDown: plan.headersDown === null ? null : compileResponseOps(plan.headersDown, facts),
     trusted: plan.trustedProxies.length === 0 ? null : compilePrefixes(plan.trustedProxies),
+    retryOn: compileRetryMatch(plan.retryMatch, context),
+    requestBufferBytes: plan.requestBufferBytes,
     usesProxyValues: headersUp !== null && headersUp.usesProxyValues,
   });
   return () => decision;

@@ -1,5 +1,5 @@
 /** One step of a route. */
-import type { SectionHash } from '../../shared/plan/types.ts';
+import type { RoutePlan, SectionHash } from '../../shared/plan/types.ts';
 import type { Decision, RouteState } from './decision.ts';
 import type { MatchContext } from './match/matcher.ts';
 import type { RequestView } from './request-view.ts';
@@ -15,4 +15,6 @@ export type Handler<Pool> = (request: RequestView, state: RouteState) => Outcome
 /** What compiling a handler needs besides its plan. */
 export interface CompileContext<Pool> extends MatchContext {
   poolOf(hash: SectionHash): Pool;
+  /** Told of every route whose handlers run; null = nobody asks. */
+  readonly observe: ((route: RoutePlan) => void) | null;
 }

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { headerOps, requestOf, type RequestFacts } from '../../../test/support/route-fixtures.ts';
 import { ConfigError } from '../../shared/config-error.ts';
 import type { HeaderOpsPlan } from '../../shared/plan/types.ts';
-import { applyHeaderOps, bindHeaderOps, compileHeaderOps, ignoredFields, type HeaderSide } from './header-ops.ts';
+import { applyHeaderOps, compileHeaderOps, ignoredFields, type HeaderSide } from './header-ops.ts';
 import { NO_FACTS } from './placeholder/placeholder.ts';
 
 const HOST = ['Host', 'example.com'];
@@ -145,15 +145,4 @@ test('names that are no field names are an error at load', () => {
   for (const name of ['', 'X A', 'X:', '{http.request.host}', 'é']) {
     assert.throws(() => compileHeaderOps(headerOps({ set: [[name, ['1']]] }), 'request', NO_FACTS), ConfigError);
   }
-});
-
-test('bound operations keep the values of the moment they were bound', () => {
-  const rules = [{ search: 'a', searchRegexp: '', replace: '{http.request.uri}' }];
-  const plan = headerOps({ set: [['X', ['{http.request.uri}']]], replace: [['Y', rules]] });
-  const request = requestOf({ target: '/old' });
-  const bound = bindHeaderOps(compileHeaderOps(plan, 'request', NO_FACTS), request);
-  request.target = '/new';
-  const fields = ['Y', 'a'];
-  applyHeaderOps(bound, fields, request);
-  assert.deepEqual(fields, ['Y', '/old', 'X', '/old']);
 });

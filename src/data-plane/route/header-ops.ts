@@ -8,7 +8,7 @@ import { checkFieldName, isOwnField, keepFields, setField } from './field-list.t
 import { compileReplacements, type FieldReplace } from './header-replace.ts';
 import type { ProcessFacts } from './placeholder/placeholder.ts';
 import type { RequestView } from './request-view.ts';
-import { compileTemplate, constantTemplate, type Template } from './template.ts';
+import { compileTemplate, type Template } from './template.ts';
 import { compileWildcard, type WildcardTest } from './wildcard.ts';
 
 export interface CompiledHeaderOps {
@@ -19,8 +19,6 @@ export interface CompiledHeaderOps {
   /** Tests on lower-case names. */
   readonly remove: readonly WildcardTest[];
   readonly replace: readonly FieldReplace[];
-  /** No value depends on the request. */
-  readonly isConstant: boolean;
   /** Some value depends on the upstream that was picked: apply again for each try. */
   readonly usesProxyValues: boolean;
 }
@@ -80,30 +78,11 @@ export function applyHeaderOps(ops: CompiledHeaderOps, fields: string[], request
   for (const replacement of ops.replace) replacement.apply(fields, request);
 }
 
-/** The same operations with every value fixed to what it is for `request` now. */
-export function bindHeaderOps(ops: CompiledHeaderOps, request: RequestView): CompiledHeaderOps {
-  if (ops.isConstant) return ops;
-  const bind = ({ name, lower, lines }: FieldLines): FieldLines => ({
-    name,
-    lower,
-    lines: lines.map((line) => constantTemplate(line.render(request))),
-  });
-  return {
-    ...ops,
-    add: ops.add.map(bind),
-    set: ops.set.map(bind),
-    replace: ops.replace.map((replacement) => replacement.bind(request)),
-    isConstant: true,
-    usesProxyValues: false,
-  };
-}
-
-function summarise(steps: Omit<CompiledHeaderOps, 'isConstant' | 'usesProxyValues'>): CompiledHeaderOps {
+function summarise(steps: Omit<CompiledHeaderOps, 'usesProxyValues'>): CompiledHeaderOps {
   const templates = [...steps.add, ...steps.set].flatMap(({ lines }) => lines);
   templates.push(...steps.replace.flatMap(({ templates: used }) => used));
   return {
     ...steps,
-    isConstant: templates.every(({ constant }) => constant !== null),
     usesProxyValues: templates.some(({ usesProxyValues }) => usesProxyValues),
   };
 }

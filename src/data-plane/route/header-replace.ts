@@ -4,19 +4,18 @@ import { checkFieldName, isOwnField } from './field-list.ts';
 import type { ProcessFacts } from './placeholder/placeholder.ts';
 import { compileRegexp, compileReplacement, replaceMatches } from './regexp.ts';
 import type { RequestView } from './request-view.ts';
-import { compileTemplate, constantTemplate, type Template } from './template.ts';
+import { compileTemplate, type Template } from './template.ts';
 
 export interface FieldReplace {
   /** Everything that is rendered. */
   readonly templates: readonly Template[];
   apply(fields: string[], request: RequestView): void;
-  bind(request: RequestView): FieldReplace;
 }
 
 /** New value of a field, from its old one. */
 interface Rule {
   readonly templates: readonly Template[];
-  apply(value: string, templates: readonly Template[], request: RequestView): string;
+  apply(value: string, request: RequestView): string;
 }
 
 /** Field `*` means all fields. Throws `ConfigError` for bad names and regular expressions. */
@@ -28,22 +27,16 @@ export function compileReplacements(entries: HeaderOpsPlan['replace'], facts: Pr
   });
 }
 
-function fieldReplace(lower: string | null, rule: Rule, templates: readonly Template[] = rule.templates): FieldReplace {
+function fieldReplace(lower: string | null, rule: Rule): FieldReplace {
   return {
-    templates,
+    templates: rule.templates,
     apply(fields, request) {
       for (let at = 0; at < fields.length; at += 2) {
         const name = fields[at]!.toLowerCase();
         if (lower === null ? isOwnField(name) : name !== lower) continue;
-        fields[at + 1] = rule.apply(fields[at + 1]!, templates, request);
+        fields[at + 1] = rule.apply(fields[at + 1]!, request);
       }
     },
-    bind: (request) =>
-      fieldReplace(
-        lower,
-        rule,
-        templates.map((template) => constantTemplate(template.render(request))),
-      ),
   };
 }
 
@@ -53,9 +46,9 @@ function compileRule(plan: HeaderReplacePlan, facts: ProcessFacts): Rule {
   const replace = compileTemplate(plan.replace, 'known', { facts });
   return {
     templates: [search, replace],
-    apply: (value, [wanted, put], request) => {
-      const text = wanted!.render(request);
-      return text === '' ? value : value.replaceAll(text, () => put!.render(request));
+    apply: (value, request) => {
+      const text = search.render(request);
+      return text === '' ? value : value.replaceAll(text, () => replace.render(request));
     },
   };
 }
@@ -65,6 +58,6 @@ function regexpRule(plan: HeaderReplacePlan, facts: ProcessFacts): Rule {
   const replacement = compileReplacement(plan.replace, facts);
   return {
     templates: replacement.templates,
-    apply: (value, templates, request) => replaceMatches(regexp, value, replacement, templates, request),
+    apply: (value, request) => replaceMatches(regexp, value, replacement, request),
   };
 }

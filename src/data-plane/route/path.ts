@@ -23,6 +23,11 @@ export function cleanPath(path: string, mergeSlashes: boolean): string {
   return `/${kept.join('/')}${closing}`;
 }
 
+/** Path of a target as regular expressions see it: decoded and clean, letter case as received. */
+export function readablePath(target: string): string {
+  return cleanPath(decodePercent(pathOf(target)), true);
+}
+
 /** Path of a target as patterns see it: decoded, clean, lower case. */
 export interface NormalPath {
   readonly merged: string;

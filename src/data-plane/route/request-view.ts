@@ -4,17 +4,19 @@
  */
 import type { IpAddress } from '../../shared/net/ip.ts';
 import type { Head } from '../http1/head.ts';
+import type { RequestNotes } from './notes.ts';
 
 export interface RequestView {
+  /** Its field lines are what `request_header` made of them. */
   readonly head: Head;
   /** May be changed by `rewrite`. */
   method: string;
   /** Origin-form target as it will go upstream; changed by `rewrite`, `uri`, `handle_path`. */
   target: string;
-  /** Host of the request, lower case, without port; '' when it has none. */
-  readonly host: string;
-  /** Host as received, port included. */
-  readonly hostport: string;
+  /** Host of the request, lower case, without port; '' when it has none. Changed by `request_header Host`. */
+  host: string;
+  /** Host, port included, as it was received or set. */
+  hostport: string;
   readonly scheme: 'http' | 'https';
   /** TCP peer, or the source of a PROXY header. */
   readonly peer: IpAddress | null;
@@ -28,6 +30,8 @@ export interface RequestView {
   readonly trusted: boolean;
   /** Set by the `vars` handler. */
   readonly vars: Map<string, string>;
+  /** What handlers and matchers put down for later placeholders; null until one does. */
+  notes: RequestNotes | null;
   /** Values that only the exchange knows: `http.reverse_proxy.upstream.hostport`, `http.reverse_proxy.affinity`, … undefined = unknown name. */
   proxyValue(name: string): string | undefined;
   /** Wall-clock milliseconds. */

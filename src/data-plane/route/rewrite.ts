@@ -5,6 +5,7 @@
 import { ConfigError } from '../../shared/config-error.ts';
 import type { RewritePlan } from '../../shared/plan/types.ts';
 import type { ProcessFacts } from './placeholder/placeholder.ts';
+import { compileRegexp, compileReplacement, replaceMatches } from './regexp.ts';
 import type { RequestView } from './request-view.ts';
 import { stripPrefix, stripSuffix, withSlash } from './strip-prefix.ts';
 import { joinTarget, splitTarget, type SplitTarget } from './target.ts';
@@ -16,7 +17,7 @@ export type Rewrite = (request: RequestView) => void;
 /** One change of path and query. */
 type Step = (parts: SplitTarget, request: RequestView) => SplitTarget;
 
-/** Throws `ConfigError` for a target with a fragment and for unknown placeholders of Caddy's. */
+/** Throws `ConfigError` for a target with a fragment, for bad expressions and for unknown placeholders of Caddy's. */
 export function compileRewrite(plan: RewritePlan, facts: ProcessFacts): Rewrite {
   const method = plan.method === '' ? null : compileTemplate(plan.method, 'all', { encoding: 'text', facts });
   const steps: Step[] = [];
@@ -24,6 +25,7 @@ export function compileRewrite(plan: RewritePlan, facts: ProcessFacts): Rewrite 
   if (plan.stripPathPrefix !== '') steps.push(pathStep(plan.stripPathPrefix, stripPrefix, facts));
   if (plan.stripPathSuffix !== '') steps.push(pathStep(plan.stripPathSuffix, stripSuffix, facts));
   for (const rule of plan.uriSubstring) steps.push(compileSubstring(rule, facts));
+  for (const rule of plan.pathRegexp) steps.push(compilePathRegexp(rule, facts));
   return (request) => {
     if (method !== null) rewriteMethod(request, method.render(request).toUpperCase());
     if (steps.length === 0) return;
@@ -95,6 +97,16 @@ function compileSubstring(rule: RewritePlan['uriSubstring'][number], facts: Proc
       path: newPath === path ? path : withSlash(newPath),
       query: query === null ? null : replaceUpTo(query, search, replacement, limit),
     };
+  };
+}
+
+/** Replaces every match in the path as it stands, escapes included. A path never begins a query here. */
+function compilePathRegexp(rule: RewritePlan['pathRegexp'][number], facts: ProcessFacts): Step {
+  const regexp = compileRegexp(rule.find);
+  const replacement = compileReplacement(rule.replace, facts, 'target');
+  return ({ path, query }, request) => {
+    const newPath = replaceMatches(regexp, path, replacement, request);
+    return { path: newPath === path ? path : withSlash(newPath.replaceAll('?', '%3F')), query };
   };
 }
 

@@ -49,7 +49,7 @@ export function sitesFor<Site extends Ordered>({ byHost, others }: SiteIndex<Sit
 }
 
 /** The only hosts that can match the route; null when others can. */
-function exactHosts(route: RoutePlan): Set<string> | null {
+export function exactHosts(route: RoutePlan): Set<string> | null {
   if (route.match.length === 0) return null;
   const hosts = new Set<string>();
   for (const set of route.match) {

@@ -7,6 +7,7 @@ import { checkFieldName, findField, isOwnField } from './field-list.ts';
 import type { ProcessFacts } from './placeholder/placeholder.ts';
 import type { RequestView } from './request-view.ts';
 import { compileTemplate, type Template } from './template.ts';
+import type { ValueEncoding } from './value-encoding.ts';
 
 const TEXT = 'text/plain; charset=utf-8';
 const JSON_TYPE = 'application/json';
@@ -18,7 +19,7 @@ export function compileStaticResponse(plan: StaticResponsePlan, facts: ProcessFa
   if (plan.abort) return () => ABORT;
   const status = compileStatus(plan.statusCode, facts);
   const fields = compileFields(plan.headers, facts);
-  const body = compileTemplate(plan.body, 'known', { encoding: 'text', facts });
+  const body = compileTemplate(plan.body, 'known', { encoding: bodyEncoding(plan.headers), facts });
   const constantBody = body.constant === null ? null : fromBytes(body.constant);
   const constantType = constantBody === null ? null : contentTypeOf(constantBody);
   return (request, state) => {
@@ -30,9 +31,13 @@ export function compileStaticResponse(plan: StaticResponsePlan, facts: ProcessFa
   };
 }
 
-/** A placeholder that turns out to be no status is our fault, not the client's: 500. */
-function compileStatus(text: string, facts: ProcessFacts): (request: RequestView) => number {
-  const template = compileTemplate(text === '' ? '200' : text, 'all', { encoding: 'text', facts });
+/**
+ * '' is the status of the error that is being answered, else 200. A placeholder that turns out to be no status is our
+ * fault, not the client's: 500.
+ */
+export function compileStatus(text: string, facts: ProcessFacts): (request: RequestView) => number {
+  if (text === '') return ({ notes }) => notes?.error?.status ?? 200;
+  const template = compileTemplate(text, 'all', { encoding: 'text', facts });
   if (template.constant === null) return (request) => parseStatus(template.render(request)) ?? 500;
   const status = parseStatus(template.constant);
   if (status === null) {
@@ -50,6 +55,14 @@ function compileFields(headers: StaticResponsePlan['headers'], facts: ProcessFac
     if (isOwnField(checkFieldName(name).toLowerCase())) return [];
     return values.map((value): [string, Template] => [name, compileTemplate(value.trim(), 'all', { facts })]);
   });
+}
+
+/** In a page (`redir … html`) values of the request are text, never markup. */
+function bodyEncoding(headers: StaticResponsePlan['headers']): ValueEncoding {
+  const types = Object.entries(headers).flatMap(([name, values]) =>
+    name.toLowerCase() === 'content-type' ? values : [],
+  );
+  return types.some((type) => type.trim().toLowerCase().startsWith('text/html')) ? 'markup' : 'text';
 }
 
 /** Text unless the whole body is a JSON object or array. */

@@ -45,7 +45,7 @@ export function compileTemplate(text: string, mode: UnknownNames, options: Templ
 }
 
 /** A template that is always this text (bytes). */
-export function constantTemplate(bytes: string): Template {
+function constantTemplate(bytes: string): Template {
   return { constant: bytes, render: () => bytes, usesProxyValues: false };
 }
 
@@ -98,6 +98,8 @@ function isName(name: string): boolean {
 function literal(text: string, encoding: ValueEncoding): string {
   const bytes = toBytes(text);
   if (encoding === 'field') return ENCODERS.field(bytes.replace(/\r?\n|\r/g, ' '));
+  // The operator's own markup stays what it is.
+  if (encoding === 'markup') return bytes;
   return encoding === 'component' ? ENCODERS.target(bytes) : ENCODERS[encoding](bytes);
 }
 

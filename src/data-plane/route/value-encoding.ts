@@ -8,9 +8,10 @@ import { percentEncode } from './bytes.ts';
  * - `text`: nothing (bodies, variables, comparisons)
  * - `field`: field values; control characters except the tab become `%XX`, so `%0d%0a` in a query stays harmless
  * - `target`: path, or path and query; what may not stand in a target becomes `%XX`, escapes stay as they are
+ * - `markup`: HTML text or a quoted attribute; `& < > " '` become character references
  * - `component`: one key or value of a query; everything but unreserved characters becomes `%XX`
  */
-export type ValueEncoding = 'text' | 'field' | 'target' | 'component';
+export type ValueEncoding = 'text' | 'markup' | 'field' | 'target' | 'component';
 
 /** RFC 9110 section 5.5: everything a field value may not hold. */
 // oxlint-disable-next-line no-control-regex
@@ -33,12 +34,22 @@ export function encodeComponent(value: string): string {
   return value.replace(NOT_UNRESERVED, percentEncode);
 }
 
+function encodeMarkup(value: string): string {
+  return value.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/** Bytes that were decoded, as part of a path again: what would be read as an escape or as the query is escaped. */
+export function encodePathPart(value: string): string {
+  return encodeTarget(value.replace(/[%?]/g, percentEncode));
+}
+
 function asItIs(value: string): string {
   return value;
 }
 
 export const ENCODERS: Readonly<Record<ValueEncoding, (value: string) => string>> = Object.freeze({
   text: asItIs,
+  markup: encodeMarkup,
   field: encodeField,
   target: encodeTarget,
   component: encodeComponent,

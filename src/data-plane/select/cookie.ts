@@ -1,6 +1,14 @@
 /** cookie: the client carries its server's name, sealed. */
 import type { CookiePlan } from '../../shared/plan/types.ts';
-import { MEMBER_DRAIN, MEMBER_ELIGIBLE, MEMBER_INITIAL } from '../../shared/state-table/layout.ts';
+import {
+  MEMBER_BACKUP,
+  MEMBER_DRAIN,
+  MEMBER_ELIGIBLE,
+  MEMBER_FULL,
+  MEMBER_INITIAL,
+  MEMBER_STRUCK,
+  MEMBER_WAIT,
+} from '../../shared/state-table/layout.ts';
 import { createCookieCodec, type CookieCodec, type NonceSource, type ReadToken } from './cookie-codec.ts';
 import { findCookie } from './cookie-header.ts';
 import { describeMember, describePick, describeState } from './describe.ts';
@@ -56,11 +64,15 @@ function readToken(codec: CookieCodec, name: string, request: PickRequest): Read
   return value === '' ? null : codec.read(value, request.wallMs);
 }
 
+/** States in which a member takes its own clients. A full one lets them wait in its queue. */
+const OPEN_TO_OWN: readonly number[] = Object.freeze([MEMBER_ELIGIBLE, MEMBER_DRAIN, MEMBER_BACKUP, MEMBER_WAIT]);
+/** States in which it takes nobody now but will take the next request. */
+const PASSING: readonly number[] = Object.freeze([MEMBER_INITIAL, MEMBER_STRUCK, MEMBER_FULL]);
+
 /** Place of the member the token names if it takes this exchange, else −1. A draining one still takes its own clients. */
 function homeOf(pool: PoolView, request: PickRequest, token: ReadToken | null): number {
   if (token === null || token.position < 0 || request.tried.includes(token.position)) return -1;
-  const state = pool.state(token.position);
-  return state === MEMBER_ELIGIBLE || state === MEMBER_DRAIN ? token.position : -1;
+  return OPEN_TO_OWN.includes(pool.state(token.position)) ? token.position : -1;
 }
 
 /** Runs behind the fallback, which may have an opinion of its own on affinity. */
@@ -80,7 +92,7 @@ function writeOutcome(pool: PoolView, request: PickRequest, token: ReadToken | n
 
 /** The member cannot take this exchange but will take the next ones: the cookie stays as it is. */
 function isPassing(pool: PoolView, request: PickRequest, position: number): boolean {
-  return position >= 0 && !request.tried.includes(position) && pool.state(position) === MEMBER_INITIAL;
+  return position >= 0 && !request.tried.includes(position) && PASSING.includes(pool.state(position));
 }
 
 function describeToken(pool: PoolView, request: PickRequest, name: string, token: ReadToken | null): string {

@@ -2,7 +2,7 @@
  * Who may be picked (PURE, HOT): eligible by the state table and not tried in this exchange. Nothing
  * here builds a list of candidates; counting twice is cheaper than garbage.
  */
-import { MEMBER_ELIGIBLE } from '../../shared/state-table/layout.ts';
+import { MEMBER_ELIGIBLE, MEMBER_WAIT } from '../../shared/state-table/layout.ts';
 import type { PickRequest, PoolView } from './policy.ts';
 
 /** Random places looked at before the members are counted instead. */
@@ -10,6 +10,12 @@ const SAMPLES = 8;
 
 export function isUsable(pool: PoolView, request: PickRequest, position: number): boolean {
   return pool.state(position) === MEMBER_ELIGIBLE && !request.tried.includes(position);
+}
+
+/** Usable, or full with room in its queue: whom affinity binds to it waits there (`lb_queue`). */
+export function takesOwn(pool: PoolView, request: PickRequest, position: number): boolean {
+  const state = pool.state(position);
+  return (state === MEMBER_ELIGIBLE || state === MEMBER_WAIT) && !request.tried.includes(position);
 }
 
 export function countUsable(pool: PoolView, request: PickRequest): number {

@@ -12,6 +12,20 @@ export function fnv1a32(bytes: Uint8Array): number {
   return hash >>> 0;
 }
 
+/**
+ * FNV-1a over a text without copying it: one byte a character, which are the bytes of the wire for what came as
+ * latin1; characters above U+00FF, which only a rewrite can make, count as two.
+ */
+export function fnv1aText(text: string): number {
+  let hash = FNV_OFFSET;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    hash = Math.imul(hash ^ (code & 0xff), FNV_PRIME);
+    if (code > 0xff) hash = Math.imul(hash ^ (code >>> 8), FNV_PRIME);
+  }
+  return hash >>> 0;
+}
+
 /** FNV-1a over `bytes[from, …]` with each byte masked first: hashes a prefix without copying it. */
 export function fnv1a32Masked(bytes: Uint8Array, from: number, mask: Uint8Array): number {
   let hash = FNV_OFFSET;

@@ -9,8 +9,11 @@ import { firstPolicy } from './first.ts';
 import { createIpHash } from './ip-hash.ts';
 import { leastConnPolicy } from './least-conn.ts';
 import type { Policy } from './policy.ts';
+import { createRandomChoose } from './random-choose.ts';
 import { randomPolicy } from './random.ts';
 import { roundRobinPolicy } from './round-robin.ts';
+import { createHeaderPolicy, createQueryPolicy, createUriHash } from './text-key.ts';
+import { createWeightedRoundRobin } from './weighted-round-robin.ts';
 
 export interface PolicyContext {
   /** `MemberPlan.identity` of every member, in configured order. */
@@ -21,7 +24,7 @@ export interface PolicyContext {
 
 /**
  * Builds a policy for one pool. It may keep caches, so it belongs to that pool and that thread.
- * Throws `ConfigError` for a plan that cannot work (a bad NAT64 prefix, cookie below cookie).
+ * Throws `ConfigError` for a plan that cannot work (a bad NAT64 prefix, cookie anywhere below cookie).
  */
 export function buildPolicy(plan: PolicyPlan, context: PolicyContext): Policy {
   switch (plan.policy) {
@@ -33,14 +36,30 @@ export function buildPolicy(plan: PolicyPlan, context: PolicyContext): Policy {
       return roundRobinPolicy;
     case 'first':
       return firstPolicy;
+    case 'random_choose':
+      return createRandomChoose(plan.choose);
+    case 'weighted_round_robin':
+      return createWeightedRoundRobin();
+    case 'uri_hash':
+      return createUriHash(context.identities);
+    case 'header':
+      return createHeaderPolicy(plan, context.identities, buildPolicy(plan.fallback, context));
+    case 'query':
+      return createQueryPolicy(plan, context.identities, buildPolicy(plan.fallback, context));
     case 'ip_hash':
       return createIpHash(plan, context.identities);
     case 'cookie':
-      if (plan.fallback.policy === 'cookie') {
-        throw new ConfigError("'cookie' cannot be the fallback of 'cookie': name another policy, like ip_hash");
+      if (hasCookie(plan.fallback)) {
+        throw new ConfigError("'cookie' cannot stand below 'cookie': name another policy, like ip_hash");
       }
       return createCookie(plan, context.identities, buildPolicy(plan.fallback, context), context.nonce ?? systemNonce);
   }
+}
+
+/** Two cookies in one chain would each undo what the other has set. */
+function hasCookie(plan: PolicyPlan): boolean {
+  if (plan.policy === 'header' || plan.policy === 'query') return hasCookie(plan.fallback);
+  return plan.policy === 'cookie';
 }
 
 function systemNonce(): Uint8Array {

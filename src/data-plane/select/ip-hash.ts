@@ -1,11 +1,12 @@
 /** ip_hash: a client address always goes to the same member. */
 import type { IpHashPlan } from '../../shared/plan/types.ts';
+import { BoundedPool } from './bounded-load.ts';
 import { compileClientKeys, type ClientKeys } from './client-key.ts';
 import { describeCandidates, describeMember, describePick, describeState } from './describe.ts';
-import { fnv1a32, homeOf, secondHomeOf } from './hash.ts';
+import { homeOf, secondHomeOf } from './hash.ts';
 import { pickAmongUsable, pickHome } from './homes.ts';
 import type { PickRequest, Policy, PoolView } from './policy.ts';
-import { pickRendezvous, rendezvousHome } from './rendezvous.ts';
+import { identityHashesOf, pickRendezvous, rendezvousHome } from './rendezvous.ts';
 
 /** How a hash becomes a place. Chosen once, when the plan is compiled. */
 interface Mapping {
@@ -23,9 +24,10 @@ interface Mapping {
 export function createIpHash(plan: IpHashPlan, identities: readonly string[]): Policy {
   const keys = compileClientKeys(plan);
   const mapping = createMapping(plan, identities);
+  const placeOf = plan.balanceFactor === null ? mapping.pick : boundedPick(mapping, plan.balanceFactor);
   const pick = (pool: PoolView, request: PickRequest): number => {
     const hash = keys.hash(request.client);
-    const position = mapping.pick(pool, request, hash);
+    const position = placeOf(pool, request, hash);
     request.affinity = position < 0 ? '' : position === mapping.home(pool, hash) ? 'hit' : 'moved';
     return position;
   };
@@ -37,9 +39,28 @@ export function createIpHash(plan: IpHashPlan, identities: readonly string[]): P
       describeKey(keys, request, plan.seed),
       describeCandidates(pool, request),
       ...(pool.size === 0 ? [] : mapping.describe(pool, request, keys.hash(request.client))),
+      ...describeBound(pool, request, plan.balanceFactor),
       describePick(pool, pick(pool, request)),
     ],
   };
+}
+
+/** `balance_factor`: members with their share of the load are passed over like ones that are away. */
+function boundedPick(mapping: Mapping, factor: number): Mapping['pick'] {
+  let bounded: BoundedPool | null = null;
+  return (pool, request, hash) => {
+    bounded ??= new BoundedPool(factor, pool);
+    const home = mapping.pick(pool, request, hash);
+    const position = mapping.pick(bounded.look(pool, request), request, hash);
+    request.spilledFrom = position === home || position < 0 ? -1 : home;
+    return position < 0 ? home : position;
+  };
+}
+
+function describeBound(pool: PoolView, request: PickRequest, factor: number | null): readonly string[] {
+  if (factor === null) return [];
+  const { bound } = new BoundedPool(factor, pool).look(pool, request);
+  return [`balance_factor ${factor}: nobody may have more than ${bound} running, whoever has so many is passed over`];
 }
 
 function createMapping(plan: IpHashPlan, identities: readonly string[]): Mapping {
@@ -70,7 +91,7 @@ const textbookMapping: Mapping = {
 };
 
 function rendezvousMapping(identities: readonly string[]): Mapping {
-  const hashes = Uint32Array.from(identities, (identity) => fnv1a32(Buffer.from(identity)));
+  const hashes = identityHashesOf(identities);
   return {
     pick: (pool, request, hash) => pickRendezvous(pool, request, hash, hashes),
     home: (pool, hash) => rendezvousHome(pool, hash, hashes),

@@ -5,7 +5,7 @@ import type { PickRequest, Policy, PoolView } from './policy.ts';
 /** Above this many members reading every load costs more than it gains: two samples are compared. */
 export const FULL_SCAN_MEMBERS = 64;
 
-/** The member with the fewest exchanges and tunnels over all workers; ties at random. */
+/** The member with the fewest exchanges and tunnels for its weight, over all workers; ties at random. */
 export const leastConnPolicy: Policy = {
   name: 'least_conn',
   pick,
@@ -15,7 +15,7 @@ export const leastConnPolicy: Policy = {
     const how =
       pool.size > FULL_SCAN_MEMBERS
         ? `of a pool of more than ${FULL_SCAN_MEMBERS} two random candidates are compared`
-        : 'the one with the fewest running exchanges is used, ties at random';
+        : 'the one with the fewest running exchanges for its weight is used, ties at random';
     return [
       describeCandidates(pool, request),
       how,
@@ -34,20 +34,25 @@ function betterOfTwo(pool: PoolView, request: PickRequest): number {
   if (one < 0) return -1;
   const other = randomUsable(pool, request);
   // The other is −1 when the last eligible member went in between.
-  return other >= 0 && pool.load(other) < pool.load(one) ? other : one;
+  return other >= 0 && costOf(pool, other) < costOf(pool, one) ? other : one;
+}
+
+/** Exchanges it would have for each unit of weight; a new server at the foot of its slow start is dear even when idle. */
+export function costOf(pool: PoolView, position: number): number {
+  return (pool.load(position) + 1) / pool.weight(position);
 }
 
 /** One pass: the n-th of equally loaded members takes the place with chance 1/n, which is fair to all. */
 function leastLoaded(pool: PoolView, request: PickRequest): number {
   let best = -1;
-  let bestLoad = Infinity;
+  let bestCost = Infinity;
   let ties = 0;
   for (let position = 0; position < pool.size; position += 1) {
     if (!isUsable(pool, request, position)) continue;
-    const load = pool.load(position);
-    if (load > bestLoad) continue;
-    ties = load < bestLoad ? 1 : ties + 1;
-    bestLoad = load;
+    const cost = costOf(pool, position);
+    if (cost > bestCost) continue;
+    ties = cost < bestCost ? 1 : ties + 1;
+    bestCost = cost;
     if (ties === 1 || request.random.next() * ties < 1) best = position;
   }
   return best;

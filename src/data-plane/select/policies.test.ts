@@ -11,3 +11,22 @@ policyContract('ip_hash with a seed', { ...IP_HASH, seed: 7 }, true);
 policyContract('cookie', COOKIE, false);
 policyContract('cookie format caddy', { ...COOKIE, format: 'caddy' }, false);
 policyContract('cookie fallback ip_hash', { ...COOKIE, fallback: IP_HASH }, true);
+policyContract('ip_hash balance_factor', { ...IP_HASH, balanceFactor: 1.25 }, false);
+policyContract(
+  'ip_hash mapping rendezvous balance_factor',
+  { ...IP_HASH, mapping: 'rendezvous', balanceFactor: 1 },
+  false,
+);
+policyContract('random_choose 2', { policy: 'random_choose', choose: 2 }, false);
+policyContract('random_choose 5', { policy: 'random_choose', choose: 5 }, false);
+policyContract('weighted_round_robin', { policy: 'weighted_round_robin' }, false);
+policyContract('uri_hash', { policy: 'uri_hash' }, true);
+policyContract('header', { policy: 'header', field: 'X-User', fallback: { policy: 'random' } }, false);
+policyContract('header fallback ip_hash', { policy: 'header', field: 'X-User', fallback: IP_HASH }, true);
+policyContract('query', { policy: 'query', key: 'user', fallback: { policy: 'first' } }, true);
+policyContract('header fallback cookie', { policy: 'header', field: 'X-User', fallback: COOKIE }, false);
+policyContract(
+  'cookie fallback query',
+  { ...COOKIE, fallback: { policy: 'query', key: 'user', fallback: IP_HASH } },
+  true,
+);

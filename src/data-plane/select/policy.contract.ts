@@ -17,6 +17,7 @@ export const IP_HASH: IpHashPlan = {
   ipv4Prefix: 32,
   ipv6Prefix: 64,
   nat64: [],
+  balanceFactor: null,
 };
 
 export const COOKIE: CookiePlan = {
@@ -58,6 +59,9 @@ export function makePool(size: number): TestPool {
     weight(position) {
       return this.weights[position]!;
     },
+    weightTable() {
+      return { values: [...this.weights], max: Math.max(0, ...this.weights) };
+    },
     nextTicket() {
       const ticket = this.tickets >>> 0;
       this.tickets += 1;
@@ -80,23 +84,28 @@ export function makeRequest(changes: Partial<PickRequest> = {}): PickRequest {
     client: parseIp('203.0.113.5'),
     cookies: '',
     secure: false,
+    target: '/',
+    headerValue: () => '',
+    queryValue: () => '',
     wallMs: Date.UTC(2030, 0, 1),
     random: seededRandom(1),
     tried: [],
     affinity: '',
     stickyPosition: -1,
     stickyAction: 'keep',
+    spilledFrom: -1,
     ...changes,
   };
 }
 
 /** Any pool of 0 … 9 members in any states, and any request to it. */
 const situations = fc.record({
-  states: fc.array(fc.integer({ min: 0, max: 4 }), { maxLength: 9 }),
+  states: fc.array(fc.constantFrom(0, 1, 1, 2, 3, 4, 7, 8), { maxLength: 9 }),
   loads: fc.array(fc.nat(5), { minLength: 9, maxLength: 9 }),
   weights: fc.array(fc.nat(3), { minLength: 9, maxLength: 9 }),
   tried: fc.array(fc.nat(8), { maxLength: 4 }),
   client: fc.option(fc.uint8Array({ minLength: 4, maxLength: 4 })),
+  text: fc.constantFrom('', 'a', 'b', 'session-42'),
   cookies: fc.string(),
   seed: fc.nat(),
   tickets: fc.nat(20),
@@ -113,8 +122,9 @@ function setUp(plan: PolicyPlan, situation: Situation): { policy: Policy; pool: 
   pool.tickets = situation.tickets;
   const policy = buildPolicy(plan, { identities: identitiesOf(pool.size) });
   const client = situation.client === null ? null : ipFromBytes(situation.client);
-  const { tried, cookies, seed } = situation;
-  return { policy, pool, request: makeRequest({ client, tried, cookies, random: seededRandom(seed) }) };
+  const { tried, cookies, seed, text } = situation;
+  const keys = { target: `/${text}`, headerValue: () => text, queryValue: () => text };
+  return { policy, pool, request: makeRequest({ client, tried, cookies, random: seededRandom(seed), ...keys }) };
 }
 
 /**

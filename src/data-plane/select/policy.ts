@@ -17,10 +17,19 @@ export interface PoolView {
   /** Exchanges and tunnels running on the member, all workers together. */
   load(position: number): number;
   weight(position: number): number;
+  /** All weights at once; another object as soon as one of them may have changed. */
+  weightTable(): WeightTable;
   /** Takes the next ticket of the pool's shared rotation (uint32, wraps). */
   nextTicket(): number;
   /** Configured text without scheme and default port: what affinity is bound to. */
   identity(position: number): string;
+}
+
+export interface WeightTable {
+  /** By position, relative to each other. */
+  readonly values: readonly number[];
+  /** The largest of them; 0 for an empty pool. At most 1: nobody is preferred. */
+  readonly max: number;
 }
 
 /** What became of the client's affinity in this exchange; '' when the policy has none. */
@@ -34,6 +43,12 @@ export interface PickRequest {
   readonly cookies: string;
   /** The client side is TLS: our own, or by a trusted proxy's X-Forwarded-Proto. */
   readonly secure: boolean;
+  /** Request target as it goes upstream. */
+  readonly target: string;
+  /** Value of the first line of a field (lower-case name), the authority for `host`; '' when there is none. */
+  headerValue(name: string): string;
+  /** Decoded values of a query key of the target, joined with commas; '' when there is none. */
+  queryValue(key: string): string;
   /** Wall-clock milliseconds. */
   readonly wallMs: number;
   readonly random: Random;
@@ -45,6 +60,8 @@ export interface PickRequest {
   stickyPosition: number;
   /** Scratch: what `answered` has to do with the token. */
   stickyAction: StickyAction;
+  /** Written by `pick`: the member that would have been picked without `balance_factor`, −1 = that same one. */
+  spilledFrom: number;
 }
 
 /** keep: say nothing. issue: hand out a token for whoever answers. renew: same member, fresh token. */

@@ -1,15 +1,15 @@
 import { describeCandidates, describePick } from './describe.ts';
-import { randomUsable } from './eligible.ts';
 import type { Policy } from './policy.ts';
+import { weightedUsable } from './weighted.ts';
 
-/** Any eligible member, all with the same chance; weights do not count (0 is not eligible). */
+/** Any eligible member, with a chance in proportion to its weight. */
 export const randomPolicy: Policy = {
   name: 'random',
-  pick: randomUsable,
+  pick: weightedUsable,
   answered: () => '',
   explain: (pool, request) => [
     describeCandidates(pool, request),
-    'all with the same chance; another request may go elsewhere',
-    describePick(pool, randomUsable(pool, request)),
+    'each with a chance in proportion to its weight; another request may go elsewhere',
+    describePick(pool, weightedUsable(pool, request)),
   ],
 };

@@ -1,9 +1,14 @@
 /** Rendezvous mapping (PURE, HOT): every member has a score for the key, the highest wins, ties to the first. */
-import { rendezvousScore, weightedScore } from './hash.ts';
-import { isUsable } from './eligible.ts';
+import { fnv1a32, rendezvousScore, weightedScore } from './hash.ts';
+import { takesOwn } from './eligible.ts';
 import type { PickRequest, PoolView } from './policy.ts';
 
-/** The usable member with the highest weighted score; −1 for none. `identityHashes` by position. */
+/** Of the members' configured texts, by position. */
+export function identityHashesOf(identities: readonly string[]): Uint32Array {
+  return Uint32Array.from(identities, (identity) => fnv1a32(Buffer.from(identity)));
+}
+
+/** The member that takes the key's clients with the highest weighted score; −1 for none. `identityHashes` by position. */
 export function pickRendezvous(
   pool: PoolView,
   request: PickRequest,
@@ -13,7 +18,7 @@ export function pickRendezvous(
   let best = -1;
   let bestScore = 0;
   for (let position = 0; position < pool.size; position += 1) {
-    if (!isUsable(pool, request, position)) continue;
+    if (!takesOwn(pool, request, position)) continue;
     const score = memberScore(pool, position, keyHash, identityHashes);
     if (best < 0 || score > bestScore) {
       best = position;

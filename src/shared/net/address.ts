@@ -1,5 +1,8 @@
 /** `host:port` texts: taking them apart and putting them together, brackets around IPv6 included. */
 
+/** Begins the host of an endpoint that is a Unix socket. */
+const UNIX = 'unix/';
+
 export interface HostPort {
   /** A name or an address, without brackets; '' in `:8080`. */
   readonly host: string;
@@ -20,9 +23,23 @@ export function splitHostPort(text: string): HostPort | null {
   return withPort(text.slice(0, colon), text.slice(colon + 1));
 }
 
-/** Prints `host:port`, an IPv6 host in brackets. */
+/** Prints `host:port`, an IPv6 host in brackets. A Unix socket (`unix/<path>`) has no port. */
 export function joinHostPort(host: string, port: number): string {
+  if (host.startsWith(UNIX)) return host;
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+/** The path in `unix/<path>`, null for every other host. A leading `@` stands for the NUL of Linux's abstract names. */
+export function unixPath(host: string): string | null {
+  if (!host.startsWith(UNIX)) return null;
+  const path = host.slice(UNIX.length);
+  return path.startsWith('@') ? `\0${path.slice(1)}` : path;
+}
+
+/** What `net.connect` takes to get to an address or a Unix socket. */
+export function dialOptions(host: string, port: number): { host: string; port: number } | { path: string } {
+  const path = unixPath(host);
+  return path === null ? { host, port } : { path };
 }
 
 /** Reads a port, 0 … 65535 in at most five digits; −1 for anything else. */

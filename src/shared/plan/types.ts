@@ -31,6 +31,8 @@ export interface ServerPlan {
   readonly listeners: readonly string[];
   /** Hashes of the site sections, in routing order. */
   readonly sites: readonly SectionHash[];
+  /** Hashes of the site sections that answer errors (`handle_errors`), in routing order. */
+  readonly errorSites: readonly SectionHash[];
   readonly options: HttpServerOptions;
 }
 
@@ -53,11 +55,54 @@ export interface HttpServerOptions {
   readonly writeTimeoutMs: number;
   /** Bytes of the request head, request line included. Default 16 384. */
   readonly maxHeaderBytes: number;
+  /** Field lines of a request head. Default 200. */
+  readonly maxHeaderFields: number;
+  /** The connection ends after this many requests; 0 = no limit (default). */
+  readonly maxRequestsPerConnection: number;
+  /** null = any number of connections. */
+  readonly connectionLimits: ConnectionLimits | null;
   /** Which requests of this server leave access lines, and where; null when no site logs. */
   readonly accessLog: AccessLogPlan | null;
 }
 
-export type AccessOutput = 'stderr' | 'stdout';
+/** 0 = no limit. */
+export interface ConnectionLimits {
+  /** All workers together. */
+  readonly total: number;
+  /** From one IPv4 address or IPv6 /64, in each worker. */
+  readonly perSource: number;
+}
+
+/** Where lines are written: `stderr`, `stdout`, or `file/<path>`. */
+export type AccessSink = string;
+
+/** What one logger does with access lines. */
+export interface AccessOutput {
+  readonly sink: AccessSink;
+  readonly format: 'json' | 'console';
+  /** Run in order. */
+  readonly filters: readonly AccessFilterPlan[];
+  /** Only requests with a status of 500 or more leave a line. */
+  readonly errorsOnly: boolean;
+  /** null = every line is written. */
+  readonly sampling: SamplingPlan | null;
+}
+
+/** A change to one field of an access line. */
+export type AccessFilterPlan =
+  | { readonly field: string; readonly filter: 'delete' | 'hash' }
+  | { readonly field: string; readonly filter: 'replace'; readonly value: string }
+  | { readonly field: string; readonly filter: 'rename'; readonly name: string }
+  /** Prefix lengths that stay. */
+  | { readonly field: string; readonly filter: 'ip_mask'; readonly ipv4: number; readonly ipv6: number };
+
+export interface SamplingPlan {
+  readonly intervalMs: number;
+  /** Lines of an interval that are written in any case. */
+  readonly first: number;
+  /** After them every so many-th; 0 = none. */
+  readonly thereafter: number;
+}
 
 export interface AccessLogPlan {
   /** Outputs by host (lower case, no port); an empty list: requests of that host leave no line. */
@@ -101,7 +146,24 @@ export type MatcherPlan =
   | { readonly kind: 'protocol'; readonly protocol: string }
   | { readonly kind: 'remote_ip'; readonly ranges: readonly string[] }
   | { readonly kind: 'client_ip'; readonly ranges: readonly string[] }
+  /** A CEL expression (data-plane/cel). */
+  | { readonly kind: 'expression'; readonly expression: string }
+  | { readonly kind: 'path_regexp'; readonly regexp: RegexpPlan }
+  /** Field → expression; every field must fit. */
+  | { readonly kind: 'header_regexp'; readonly fields: Readonly<Record<string, RegexpPlan>> }
+  /** Name of a variable, or a template in braces → accepted values (templates). */
+  | { readonly kind: 'vars'; readonly vars: Readonly<Record<string, readonly string[]>> }
+  | { readonly kind: 'vars_regexp'; readonly vars: Readonly<Record<string, RegexpPlan>> }
+  /** In error routes: status codes, or classes as 1 to 9. */
+  | { readonly kind: 'error_status'; readonly status: readonly number[] }
   | { readonly kind: 'not'; readonly sets: readonly MatcherSetPlan[] };
+
+export interface RegexpPlan {
+  /** Captures are read as `{http.regexp.<name>.<group>}`; '' = only as `{http.regexp.<group>}`. */
+  readonly name: string;
+  /** RE2 syntax. */
+  readonly pattern: string;
+}
 
 export type HandlerPlan =
   | { readonly handler: 'subroute'; readonly routes: readonly RoutePlan[] }
@@ -109,11 +171,14 @@ export type HandlerPlan =
   | HeadersPlan
   | RewritePlan
   | { readonly handler: 'vars'; readonly vars: Readonly<Record<string, string>> }
+  | ErrorPlan
+  | MapPlan
+  | RequestBodyPlan
   | ReverseProxyPlan;
 
 export interface StaticResponsePlan {
   readonly handler: 'static_response';
-  /** A number or a template. Default '200'. */
+  /** A number or a template. '' (default): the status of the error in an error route, else 200. */
   readonly statusCode: string;
   readonly headers: Readonly<Record<string, readonly string[]>>;
   readonly body: string;
@@ -121,6 +186,42 @@ export interface StaticResponsePlan {
   readonly close: boolean;
   /** Drop the connection without a response. */
   readonly abort: boolean;
+}
+
+/** Leaves the routes; the error routes of the server answer. */
+export interface ErrorPlan {
+  readonly handler: 'error';
+  /** Template; read as `{http.error.message}`. */
+  readonly message: string;
+  /** A number or a template. Default '500'. */
+  readonly statusCode: string;
+}
+
+/** Placeholders of the config's own, whose values follow from that of `source`. */
+export interface MapPlan {
+  readonly handler: 'map';
+  /** Template. */
+  readonly source: string;
+  /** Names without braces. */
+  readonly destinations: readonly string[];
+  /** The first that fits counts; a null output leaves the destination to the next ones. */
+  readonly mappings: readonly MappingPlan[];
+  /** Templates, one a destination; empty = none. */
+  readonly defaults: readonly string[];
+}
+
+export interface MappingPlan {
+  /** The whole value; not used when `inputRegexp` is there. */
+  readonly input: string;
+  /** RE2 syntax; '' when `input` counts. */
+  readonly inputRegexp: string;
+  readonly outputs: readonly (string | null)[];
+}
+
+export interface RequestBodyPlan {
+  readonly handler: 'request_body';
+  /** Bytes of a request body that goes upstream; 0 = any number. */
+  readonly maxBytes: number;
 }
 
 export interface HeadersPlan {
@@ -166,6 +267,8 @@ export interface RewritePlan {
   readonly stripPathPrefix: string;
   readonly stripPathSuffix: string;
   readonly uriSubstring: readonly { readonly find: string; readonly replace: string; readonly limit: number }[];
+  /** `find` is RE2 syntax, matched against the path with its escapes. */
+  readonly pathRegexp: readonly { readonly find: string; readonly replace: string }[];
 }
 
 export interface ReverseProxyPlan {
@@ -173,6 +276,10 @@ export interface ReverseProxyPlan {
   readonly pool: SectionHash;
   /** CIDR prefixes believed for X-Forwarded-* by this handler only. */
   readonly trustedProxies: readonly string[];
+  /** `lb_retry_match`: which failed tries and which responses go to another upstream (OR of ANDs); empty = the default rules. */
+  readonly retryMatch: readonly MatcherSetPlan[];
+  /** Request bodies up to this size are read before an upstream is asked, and kept for further tries; 0 = none. */
+  readonly requestBufferBytes: number;
   readonly headersUp: HeaderOpsPlan | null;
   readonly headersDown: ResponseHeaderOpsPlan | null;
 }
@@ -184,6 +291,10 @@ export interface PoolSection {
   readonly policy: PolicyPlan;
   readonly members: readonly MemberPlan[];
   readonly retry: RetryPlan;
+  /** null = no passive checks. */
+  readonly passive: PassivePlan | null;
+  /** `lb_queue`; null = a request that finds a server full does not wait for it. */
+  readonly queue: QueuePlan | null;
   readonly transport: TransportPlan;
 }
 
@@ -192,6 +303,15 @@ export interface MemberPlan {
   readonly upstream: string;
   /** What affinity is bound to: the configured text without scheme and default port. */
   readonly identity: string;
+  /** Exchanges and tunnels at the same time, all workers together; absent = any number. */
+  readonly maxRequests?: number;
+}
+
+export interface QueuePlan {
+  /** Requests that may wait for one member, all workers together. */
+  readonly limit: number;
+  /** How long one waits before it is answered with 503. Default 10 000. */
+  readonly timeoutMs: number;
 }
 
 export interface RetryPlan {
@@ -201,6 +321,22 @@ export interface RetryPlan {
   readonly tryDurationMs: number | null;
   /** Pause before an upstream is tried a second time. Default 250. */
   readonly tryIntervalMs: number;
+}
+
+/** Passive checks: what the traffic itself tells about a member. */
+export interface PassivePlan {
+  /** How long a member that failed stays away before a request tests it; older failures do not count. */
+  readonly failDurationMs: number;
+  /** Failures in a row that take a member away. Default 1. */
+  readonly maxFails: number;
+  /** Status codes, or 1 … 5 for a class, that count as failures besides broken tries. */
+  readonly unhealthyStatus: readonly number[];
+  /** A response head that takes this long counts as a failure; 0 = never. */
+  readonly unhealthyLatencyMs: number;
+  /** Share of failed requests in a window of `failDurationMs` that takes a member away, instead of `maxFails`; 0 = not used. */
+  readonly failRatio: number;
+  /** Requests a window must have before its share counts. */
+  readonly minRequests: number;
 }
 
 export interface TransportPlan {
@@ -216,11 +352,31 @@ export interface TransportPlan {
   readonly maxResponseHeaderBytes: number;
 }
 
-/** Selection, as configured. `fallback` of the cookie policy is another policy. */
+/** Selection, as configured. `fallback` is another policy. */
 export type PolicyPlan =
-  | { readonly policy: 'random' | 'least_conn' | 'round_robin' | 'first' }
+  | { readonly policy: 'random' | 'least_conn' | 'round_robin' | 'weighted_round_robin' | 'first' | 'uri_hash' }
+  | { readonly policy: 'random_choose'; readonly choose: number }
+  | HeaderPolicyPlan
+  | QueryPolicyPlan
   | IpHashPlan
   | CookiePlan;
+
+/** By the first value of a request field. */
+export interface HeaderPolicyPlan {
+  readonly policy: 'header';
+  /** `Host` in any letter case is the authority of the request. */
+  readonly field: string;
+  /** Picks for requests without the field, or with an empty one. */
+  readonly fallback: PolicyPlan;
+}
+
+/** By the values of a query key, joined with commas. */
+export interface QueryPolicyPlan {
+  readonly policy: 'query';
+  readonly key: string;
+  /** Picks for requests without the key, or with an empty value. */
+  readonly fallback: PolicyPlan;
+}
 
 export interface IpHashPlan {
   readonly policy: 'ip_hash';
@@ -234,6 +390,8 @@ export interface IpHashPlan {
   readonly ipv6Prefix: number;
   /** NAT64 prefixes (/96) besides 64:ff9b::/96. */
   readonly nat64: readonly string[];
+  /** No member's load above this multiple of the mean; null = no bound (default). */
+  readonly balanceFactor: number | null;
 }
 
 export interface CookiePlan {
@@ -259,6 +417,8 @@ export interface CookiePlan {
 export interface PoolRows {
   readonly pool: PoolIndex;
   readonly members: readonly MemberRows[];
+  /** The members of a pool that is found in DNS (its section has none), one for each of `members`; absent = those of the section. */
+  readonly found?: readonly MemberPlan[];
 }
 
 export interface MemberRows {

@@ -44,6 +44,10 @@ export const LANE_CLOSED = 6;
 export const FACT_IN_FLIGHT = 0;
 /** facts, Int32: open upstream connections, idle ones included. */
 export const FACT_CONNECTIONS = 1;
+/** facts, Int32 under Atomics: requests waiting in a queue because the slot's server is full (`lb_queue`). */
+export const FACT_WAITING = 2;
+/** facts, Int32 under Atomics: bumped by any worker that left a place on the slot's server for requests waiting in this lane. */
+export const FACT_WAKES = 3;
 
 /** facts, Float64 totals, one writer (the lane's worker). */
 export const FACT_REQUESTS = 0;
@@ -62,12 +66,16 @@ export const FACT_BYTES_RECEIVED = 14;
 export const FACT_AFFINITY_HIT = 15;
 export const FACT_AFFINITY_NEW = 16;
 export const FACT_AFFINITY_MOVED = 17;
+/** Requests that waited for the slot's server, and those that waited in vain. */
+export const FACT_QUEUED = 18;
+export const FACT_QUEUE_TIMEOUTS = 19;
+/** Requests that `balance_factor` sent elsewhere although the slot's server was their home. */
+export const FACT_SPILLS = 20;
 
 /** server, Float64 totals, one writer. Five words: responses of class 1xx … 5xx. */
 export const SERVER_RESPONSES = 0;
 export const SERVER_ABORTED = 5;
 export const SERVER_BAD_REQUESTS = 6;
-export const SERVER_LIMIT_HITS = 7;
 export const SERVER_CONNECTIONS_ACCEPTED = 8;
 export const SERVER_BYTES_IN = 9;
 export const SERVER_BYTES_OUT = 10;
@@ -77,12 +85,38 @@ export const SERVER_DURATION_SUM = 13;
 export const SERVER_DURATION_COUNT = 14;
 /** DURATION_BUCKETS.length + 1 words: requests per latency bucket (not cumulative), the last is +Inf. */
 export const SERVER_DURATION_BUCKETS = 16;
+/** LIMIT_NAMES.length words: messages and connections refused, or connections ended, by each limit. */
+export const SERVER_LIMITS = 32;
+/** As metrics show them. */
+export const LIMIT_NAMES: readonly string[] = [
+  'header_bytes',
+  'header_fields',
+  'request_line',
+  'chunk_extensions',
+  'trailers',
+  'request_body',
+  'connections',
+  'connections_per_source',
+  'requests_per_connection',
+];
+/** Places in LIMIT_NAMES. */
+export const LIMIT_HEADER_BYTES = 0;
+export const LIMIT_HEADER_FIELDS = 1;
+export const LIMIT_REQUEST_LINE = 2;
+export const LIMIT_CHUNK_EXTENSIONS = 3;
+export const LIMIT_TRAILERS = 4;
+export const LIMIT_REQUEST_BODY = 5;
+export const LIMIT_CONNECTIONS = 6;
+export const LIMIT_CONNECTIONS_PER_SOURCE = 7;
+export const LIMIT_REQUESTS_PER_CONNECTION = 8;
 /** Upper bounds in seconds, Caddy's. */
 export const DURATION_BUCKETS: readonly number[] = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 /** server, Int32 under Atomics: exchanges now running. */
 export const SERVER_IN_FLIGHT = 0;
+/** server, Int32 under Atomics: open client connections, while the server limits them. */
+export const SERVER_CONNECTIONS = 1;
 
 /** slot, written by the control plane. */
 export const SLOT_ADMIN = 0;
@@ -106,8 +140,16 @@ export const VERDICT_INITIAL = 2;
 
 /** member, written by the control plane (passive failures are added by workers). */
 export const MEMBER_STATE = 0;
+/** Relative within its pool: pools with `slow_start` count in tenths. */
 export const MEMBER_WEIGHT = 1;
+/** Passive checks, added by workers: failures in a row, or those of the window with `fail_ratio`. */
 export const MEMBER_PASSIVE_FAILS = 2;
+/** With `fail_ratio`: requests of the window. */
+export const MEMBER_PASSIVE_REQUESTS = 3;
+/** Wall-clock milliseconds modulo 2^32 of the last failure, or of the window's begin with `fail_ratio`. */
+export const MEMBER_PASSIVE_SINCE = 4;
+/** Number of the strike against the member, written by the control plane; 0 = none. */
+export const MEMBER_STRIKE = 5;
 
 /**
  * Values of MEMBER_STATE. The control plane has folded in checks, names, admin state, weight, the
@@ -120,6 +162,18 @@ export const MEMBER_INITIAL = 2;
 /** Operator's drain: no new clients, a valid cookie still goes there. */
 export const MEMBER_DRAIN = 3;
 export const MEMBER_MAINT = 4;
+/** Failed its passive checks a moment ago: a passing reason, an affinity cookie stays. */
+export const MEMBER_STRUCK = 5;
+/** `fail_duration` after a strike: the first request that is picked for it tests it, and the worker writes MEMBER_STRUCK. */
+export const MEMBER_HALF_OPEN = 6;
+/** A `backup` while others are eligible: no new clients, a valid cookie still goes there. */
+export const MEMBER_BACKUP = 7;
+/**
+ * Not in the table, worked out by a worker: the member would be eligible, but `max_requests` run on it. FULL is a
+ * passing reason; with WAIT its own clients may wait in its queue (`lb_queue`).
+ */
+export const MEMBER_FULL = 8;
+export const MEMBER_WAIT = 9;
 
 /** pool. */
 export const POOL_CURSOR = 0;

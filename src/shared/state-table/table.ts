@@ -53,6 +53,25 @@ export class Rows {
     return Atomics.add(this.#chunk(row).ints, this.#intAt(row, word), delta);
   }
 
+  /**
+   * Settles when another thread calls `notify` on the Int32 word, or after `timeoutMs`; null when the word is
+   * not `value` any more.
+   */
+  changed(row: number, word: number, value: number, timeoutMs: number): Promise<unknown> | null {
+    const waiting = Atomics.waitAsync(this.#chunk(row).ints, this.#intAt(row, word), value, timeoutMs);
+    return waiting.async ? waiting.value : null;
+  }
+
+  /** Wakes everybody who waits for the word to change. */
+  notify(row: number, word: number): void {
+    Atomics.notify(this.#chunk(row).ints, this.#intAt(row, word));
+  }
+
+  /** Writes `value` if the word is `expected`; returns the value before. */
+  swap(row: number, word: number, expected: number, value: number): number {
+    return Atomics.compareExchange(this.#chunk(row).ints, this.#intAt(row, word), expected, value);
+  }
+
   /** Reads a Float64 word. */
   total(row: number, word: number): number {
     return this.#chunk(row).doubles[(row & CHUNK_MASK) * this.#doubleStride + word]!;
@@ -146,6 +165,17 @@ export class StateTable {
     let sum = 0;
     for (const rows of this.#facts) if (rows.capacity > slot) sum += rows.load(slot, word);
     return sum;
+  }
+
+  /** The rows of the lane that holds share number `nth` of a summed in-flight word, counted lane by lane; null = the sum is smaller. */
+  factsHolding(slot: number, word: number, nth: number): Rows | null {
+    let left = nth;
+    for (const rows of this.#facts) {
+      if (rows.capacity <= slot) continue;
+      left -= rows.load(slot, word);
+      if (left < 0) return rows;
+    }
+    return null;
   }
 
   /** A total summed over all lanes. */

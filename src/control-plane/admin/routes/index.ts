@@ -3,6 +3,8 @@ import type { AdminContext } from '../context.ts';
 import type { Route } from '../exchange.ts';
 import { adaptRoute } from './adapt.ts';
 import { configRoute, idRoute } from './config.ts';
+import { eventsRoute } from './events.ts';
+import { explainRoute } from './explain.ts';
 import { liveRoute, readyRoute } from './health.ts';
 import { loadRoute } from './load.ts';
 import { metricsRoute } from './metrics.ts';
@@ -24,5 +26,7 @@ export function createAdminRoutes(context: AdminContext): readonly Route[] {
     liveRoute(),
     readyRoute(context),
     metricsRoute(context),
+    explainRoute(context),
+    eventsRoute(context),
   ];
 }

@@ -24,7 +24,8 @@ export function loadRoute({ load, plane }: AdminContext): Route {
             force: mustRevalidate(request),
           }),
         );
-        return jsonReply({ warnings: result.warnings, generation: result.generation, unchanged: result.unchanged });
+        const { warnings, generation, unchanged, changes } = result;
+        return jsonReply({ warnings, generation, unchanged, changes });
       },
     },
   };

@@ -101,6 +101,10 @@ function showUpstream(status: UpstreamStatus): Record<string, unknown> {
     state: status.state,
     why: status.why,
     best_effort: status.bestEffort,
+    ...(status.passiveFails === undefined ? {} : { passive_fails: status.passiveFails }),
+    backup: status.backup ?? false,
+    max_requests: status.maxRequests ?? null,
+    waiting: status.waiting ?? 0,
     in_flight: status.inFlight,
     endpoints: status.endpoints.map(showEndpoint),
   };

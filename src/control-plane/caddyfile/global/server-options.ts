@@ -4,6 +4,7 @@ import { expandRanges } from '../matchers/ranges.ts';
 import { failure } from '../syntax/failure.ts';
 import { blockOf, byteSize, duration, flag, integer, one, some, texts, wrongCount } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
+import { parseLimits } from './limits.ts';
 import { parseListenerWrappers } from './listener-wrappers.ts';
 import { parseMetrics } from './metrics.ts';
 import type { ServerOptions } from './option.ts';
@@ -42,6 +43,7 @@ export const SERVER_OPTIONS: Readonly<Record<string, Option>> = {
     return mode.text;
   }),
   listener_wrappers: field('listener_wrappers', parseListenerWrappers),
+  limits: (line, block, adaptation) => parseLimits(line, block.fields, adaptation),
   timeouts: (line, block, adaptation) => parseTimeouts(line, block.fields, adaptation),
   keepalive_interval: field('keepalive_interval', (line) => duration(one(line))),
   keepalive_idle: field('keepalive_idle', (line) => duration(one(line))),

@@ -16,13 +16,30 @@ interface Cursor {
  * could begin. Throws a `ConfigError` for an open quote and a broken heredoc.
  */
 export function lex(text: string, file: string): Token[] {
+  const tokens: Token[] = [];
+  for (const { token } of lexPieces(text, file)) if (token !== null) tokens.push(token);
+  return tokens;
+}
+
+/** A token and what stands before it: white space, comments, joined lines. The last piece has no token. */
+export interface Piece {
+  readonly gap: string;
+  readonly token: Token | null;
+}
+
+/** As `lex`, with all that it leaves out. */
+export function* lexPieces(text: string, file: string): Generator<Piece, undefined> {
   const source = text.startsWith('\uFEFF') ? text.slice(1) : text;
   const cursor: Cursor = { source, file, offset: 0, line: 1, newLine: true };
-  const tokens: Token[] = [];
   for (;;) {
+    const start = cursor.offset;
     skipBlanks(cursor);
-    if (cursor.offset >= source.length) return tokens;
-    tokens.push(readToken(cursor));
+    const gap = source.slice(start, cursor.offset);
+    if (cursor.offset >= source.length) {
+      yield { gap, token: null };
+      return undefined;
+    }
+    yield { gap, token: readToken(cursor) };
   }
 }
 

@@ -6,9 +6,9 @@ import {
   absent,
   duration,
   flag,
+  fraction,
   list,
   NOT_YET,
-  notYet,
   object,
   oneOf,
   orNull,
@@ -46,8 +46,23 @@ export interface ActiveHealthConfig {
   readonly initial: 'up' | 'down' | null;
 }
 
+export interface PassiveHealthConfig {
+  /** Milliseconds; 0 = no passive checks. */
+  readonly fail_duration: number;
+  readonly max_fails: number;
+  readonly unhealthy_status: readonly number[];
+  /** Milliseconds; 0 = never. */
+  readonly unhealthy_latency: number;
+  /** 0 = `max_fails` counts. */
+  readonly fail_ratio: number;
+  readonly fail_ratio_min_requests: number;
+  /** `max_requests` of upstreams that have none; 0 = none. */
+  readonly unhealthy_request_count: number;
+}
+
 export interface HealthChecksConfig {
   readonly active: ActiveHealthConfig | null;
+  readonly passive: PassiveHealthConfig | null;
 }
 
 function withoutPlaceholders(schema: z.ZodType<string>): z.ZodType<string> {
@@ -76,16 +91,17 @@ const active: z.ZodType<ActiveHealthConfig> = object({
   initial: orNull(oneOf(['up', 'down'])),
 });
 
-/** Refused option by option, so that the message names the word the operator wrote. */
 const passive = object({
-  fail_duration: notYet('fail_duration'),
-  max_fails: notYet('max_fails'),
-  unhealthy_status: notYet('unhealthy_status'),
-  unhealthy_latency: notYet('unhealthy_latency'),
-  unhealthy_request_count: notYet('unhealthy_request_count'),
+  fail_duration: duration(0, DAY_MS).default(0),
+  max_fails: wholeNumber(1, 1000).default(1),
+  unhealthy_status: list(statusPattern()).default([]),
+  unhealthy_latency: duration(0, HOUR_MS).default(0),
+  fail_ratio: fraction().default(0),
+  fail_ratio_min_requests: wholeNumber(1, 1_000_000).default(10),
+  unhealthy_request_count: wholeNumber(0, 1_000_000).default(0),
 });
 
 export const healthChecksSchema: z.ZodType<HealthChecksConfig> = object({
   active: orNull(active),
-  passive: passive.optional(),
+  passive: orNull(passive),
 });

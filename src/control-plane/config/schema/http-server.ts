@@ -22,10 +22,14 @@ import { routeSchema } from './routes.ts';
 import type { RouteConfig } from './routes.ts';
 
 const DAY_MS = 86_400_000;
+const MAX_COUNT = 1_000_000_000;
 
 export interface HttpServerConfig {
   readonly listen: readonly string[];
   readonly routes: readonly RouteConfig[];
+  /** What `handle_errors` holds. */
+  readonly errors: { readonly routes: readonly RouteConfig[] };
+  readonly named_routes: Readonly<Record<string, RouteConfig>>;
   readonly trusted_proxies: { readonly source: 'static'; readonly ranges: readonly string[] } | null;
   readonly client_ip_headers: readonly string[];
   /** Milliseconds, as the other timeouts. 0 = none. */
@@ -37,12 +41,20 @@ export interface HttpServerConfig {
   readonly idle_timeout: number;
   /** Bytes. */
   readonly max_header_bytes: number;
+  readonly limits: LimitsConfig;
   /** null = the platform's default. */
   readonly accept: 'kernel' | 'shared' | null;
   readonly automatic_https: AutomaticHttpsConfig;
   /** How many TLS connection policies there are. */
   readonly tls_connection_policies: readonly unknown[];
   readonly logs: ServerLogsConfig | null;
+}
+
+export interface LimitsConfig {
+  readonly connections: number | null;
+  readonly connections_per_source: number | null;
+  readonly header_fields: number;
+  readonly requests_per_connection: number | null;
 }
 
 export interface AutomaticHttpsConfig {
@@ -73,6 +85,13 @@ const automaticHttps: z.ZodType<AutomaticHttpsConfig> = object({
   disable_certificates: flag().optional(),
   skip_certificates: list(text('a host name')).optional(),
   ignore_loaded_certificates: flag().optional(),
+});
+
+const limits: z.ZodType<LimitsConfig> = object({
+  connections: orNull(wholeNumber(1, MAX_COUNT)),
+  connections_per_source: orNull(wholeNumber(1, MAX_COUNT)),
+  header_fields: wholeNumber(10, 1000).default(200),
+  requests_per_connection: orNull(wholeNumber(1, MAX_COUNT)),
 });
 
 const loggerNames = accept('the name of a logger, or a list of names', (value) => {
@@ -115,6 +134,7 @@ export const httpServerSchema: z.ZodType<HttpServerConfig> = object({
   write_idle_timeout: duration(1, DAY_MS).default(60_000),
   idle_timeout: duration(1, DAY_MS).default(300_000),
   max_header_bytes: wholeNumber(1024, 1024 * 1024).default(16_384),
+  limits: orDefaults(limits),
   accept: orNull(oneOf(['kernel', 'shared'])),
   automatic_https: orDefaults(automaticHttps),
   tls_connection_policies: list(z.unknown()).default([]),
@@ -135,7 +155,7 @@ export const httpServerSchema: z.ZodType<HttpServerConfig> = object({
   keepalive_count: notYet('keepalive_count'),
   expected_underscore_headers: notYet('expected_underscore_headers'),
   expected_dot_headers: notYet('expected_dot_headers'),
-  errors: notYet('handle_errors'),
-  named_routes: notYet('named routes'),
+  errors: orDefaults(object({ routes: list(routeSchema).default([]) })),
+  named_routes: mapOf(routeSchema).default({}),
   metrics: notYet('metrics in servers'),
 });

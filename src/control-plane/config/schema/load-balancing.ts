@@ -1,6 +1,8 @@
 /** `load_balancing`: selection and retries of a `reverse_proxy`. */
 import type { z } from 'zod';
-import { duration, flag, notYet, object, orNull, wholeNumber } from './primitives.ts';
+import { matcherSetSchema } from './matchers.ts';
+import type { MatcherSetConfig } from './matchers.ts';
+import { duration, flag, list, object, orNull, wholeNumber } from './primitives.ts';
 import { selectionPolicySchema } from './selection-policy.ts';
 import type { SelectionPolicyConfig } from './selection-policy.ts';
 
@@ -15,7 +17,22 @@ export interface LoadBalancingConfig {
   /** Milliseconds. */
   readonly try_interval: number;
   readonly best_effort: boolean;
+  /** Which failed tries and responses go to another upstream; empty = the default rules. */
+  readonly retry_match: readonly MatcherSetConfig[];
+  /** Requests that may wait for one full upstream; null = they do not wait. */
+  readonly queue: QueueConfig | null;
 }
+
+export interface QueueConfig {
+  readonly size: number;
+  /** Milliseconds. */
+  readonly timeout: number;
+}
+
+const queue: z.ZodType<QueueConfig> = object({
+  size: wholeNumber(1, 100_000),
+  timeout: duration(1, HOUR_MS).default(10_000),
+});
 
 export const loadBalancingSchema: z.ZodType<LoadBalancingConfig> = object({
   selection_policy: selectionPolicySchema.default({ policy: 'random' }),
@@ -23,5 +40,6 @@ export const loadBalancingSchema: z.ZodType<LoadBalancingConfig> = object({
   try_duration: duration(0, HOUR_MS).default(0),
   try_interval: duration(0, HOUR_MS).default(250),
   best_effort: flag().default(false),
-  retry_match: notYet('lb_retry_match'),
+  retry_match: list(matcherSetSchema).default([]),
+  queue: orNull(queue),
 });

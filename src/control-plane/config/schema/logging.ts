@@ -1,19 +1,23 @@
 /**
- * `logging`. Application lines always go to stderr; access lines to one output. What would send lines
- * elsewhere, or drop some of them, is refused until it exists.
+ * `logging`. Application lines always go to stderr; access lines where the log of their site says. What would send lines
+ * elsewhere, or drop some of the application's, is refused until it exists.
  */
-import { z } from 'zod';
-import { moduleOf } from './module.ts';
-import { list, mapOf, notYet, object, oneOf, orNull, text } from './primitives.ts';
-
-export type LogOutput = 'stderr' | 'stdout' | 'discard';
+import type { z } from 'zod';
+import type { SamplingPlan } from '../../../shared/plan/types.ts';
+import { encoderSchema, type EncoderConfig } from './log-encoder.ts';
+import { writerSchema, type WriterConfig } from './log-writer.ts';
+import { duration, list, mapOf, notYet, object, oneOf, orNull, text, wholeNumber } from './primitives.ts';
 
 export interface LogConfig {
   /** null = not configured: stderr. */
-  readonly writer: { readonly output: LogOutput } | null;
+  readonly writer: WriterConfig | null;
+  /** null = JSON as it is. */
+  readonly encoder: EncoderConfig | null;
   readonly level: 'DEBUG' | 'INFO' | 'WARN' | 'ERROR' | null;
   readonly include: readonly string[];
   readonly exclude: readonly string[];
+  /** null = every line. */
+  readonly sampling: SamplingPlan | null;
 }
 
 export interface LoggingConfig {
@@ -21,31 +25,20 @@ export interface LoggingConfig {
   readonly logs: Readonly<Record<string, LogConfig>>;
 }
 
-const writer = moduleOf<{ output: LogOutput }>({
-  key: 'output',
-  noun: 'log output',
-  modules: () => ({
-    stderr: object({ output: z.literal('stderr') }),
-    stdout: object({ output: z.literal('stdout') }),
-    discard: object({ output: z.literal('discard') }),
-  }),
-  notYet: ['file', 'net'],
-});
-
-const encoder = moduleOf<{ format: 'json' }>({
-  key: 'format',
-  noun: 'log format',
-  modules: () => ({ json: object({ format: z.literal('json') }) }),
-  notYet: ['console', 'filter', 'append', 'journald'],
-});
+/** zap's defaults, which are Caddy's. */
+const sampling: z.ZodType<SamplingPlan> = object({
+  interval: duration(1, 86_400_000).default(1000),
+  first: wholeNumber(0, 1_000_000).default(100),
+  thereafter: wholeNumber(0, 1_000_000).default(100),
+}).transform(({ interval, first, thereafter }) => ({ intervalMs: interval, first, thereafter }));
 
 const log: z.ZodType<LogConfig> = object({
-  writer: orNull(writer),
-  encoder: encoder.optional(),
+  writer: orNull(writerSchema),
+  encoder: orNull(encoderSchema),
   level: orNull(oneOf(['DEBUG', 'INFO', 'WARN', 'ERROR'])),
   include: list(text('the name of a logger')).default([]),
   exclude: list(text('the name of a logger')).default([]),
-  sampling: notYet('sampling'),
+  sampling: orNull(sampling),
   core: notYet('core'),
   with_caller: notYet('with_caller'),
   with_stacktrace: notYet('with_stacktrace'),

@@ -107,6 +107,13 @@ export function wholeNumber(min: number, max: number): z.ZodType<number> {
   });
 }
 
+/** A share from 0 to 1. */
+export function fraction(): z.ZodType<number> {
+  return accept('a number from 0 to 1', (value) => {
+    return typeof value === 'number' && value >= 0 && value <= 1 ? value : undefined;
+  });
+}
+
 /** Milliseconds from a duration between `minMs` and `maxMs`, both included. */
 export function duration(minMs: number, maxMs: number): z.ZodType<number> {
   const expected = `a duration from ${formatDuration(minMs)} to ${formatDuration(maxMs)}`;

@@ -3,9 +3,33 @@ import { z } from 'zod';
 import { moduleOf } from './module.ts';
 import { hasPlaceholder, isFieldName, isIpRange } from './patterns.ts';
 import { accept, duration, flag, list, object, oneOf, orNull, textLike, wholeNumber } from './primitives.ts';
+import { MAX_WEIGHT } from './upstream.ts';
 
 export interface PlainPolicyConfig {
-  readonly policy: 'random' | 'least_conn' | 'round_robin' | 'first';
+  readonly policy: 'random' | 'least_conn' | 'round_robin' | 'first' | 'uri_hash';
+}
+
+export interface RandomChooseConfig {
+  readonly policy: 'random_choose';
+  readonly choose: number;
+}
+
+export interface WeightedRoundRobinConfig {
+  readonly policy: 'weighted_round_robin';
+  /** One an upstream, in order; empty = those of the upstreams. */
+  readonly weights: readonly number[];
+}
+
+export interface HeaderPolicyConfig {
+  readonly policy: 'header';
+  readonly field: string;
+  readonly fallback: SelectionPolicyConfig;
+}
+
+export interface QueryPolicyConfig {
+  readonly policy: 'query';
+  readonly key: string;
+  readonly fallback: SelectionPolicyConfig;
 }
 
 export interface IpHashConfig {
@@ -17,6 +41,7 @@ export interface IpHashConfig {
   readonly ipv4_prefix: number;
   readonly ipv6_prefix: number;
   readonly nat64: readonly string[];
+  readonly balance_factor: number | null;
 }
 
 export interface CookieConfig {
@@ -37,7 +62,14 @@ export interface CookieConfig {
   readonly fallback: SelectionPolicyConfig;
 }
 
-export type SelectionPolicyConfig = PlainPolicyConfig | IpHashConfig | CookieConfig;
+export type SelectionPolicyConfig =
+  | PlainPolicyConfig
+  | RandomChooseConfig
+  | WeightedRoundRobinConfig
+  | HeaderPolicyConfig
+  | QueryPolicyConfig
+  | IpHashConfig
+  | CookieConfig;
 
 const TEN_YEARS_MS = 3650 * 86_400_000;
 
@@ -48,13 +80,23 @@ const ipHashFields = {
   ipv4_prefix: wholeNumber(1, 32).default(32),
   ipv6_prefix: wholeNumber(1, 128).default(64),
   nat64: list(nat64Prefix()).default([]),
+  balance_factor: orNull(balanceFactor()),
 };
 
 function ipHash(name: IpHashConfig['policy']): z.ZodType<IpHashConfig> {
-  return object({ policy: z.literal(name), ...ipHashFields }).refine(
-    (config) => config.mapping === 'modulo' || config.on_failure === 'home',
-    { error: "on_failure 'all' belongs to mapping 'modulo': rendezvous moves only the clients of a lost server" },
-  );
+  return object({ policy: z.literal(name), ...ipHashFields })
+    .refine((config) => config.mapping === 'modulo' || config.on_failure === 'home', {
+      error: "on_failure 'all' belongs to mapping 'modulo': rendezvous moves only the clients of a lost server",
+    })
+    .refine((config) => config.balance_factor === null || config.on_failure === 'home', {
+      error: "balance_factor does not go with on_failure 'all': a server passed over would move clients of all others",
+    });
+}
+
+function balanceFactor(): z.ZodType<number> {
+  return accept('a number from 1 to 100', (value) => {
+    return typeof value === 'number' && value >= 1 && value <= 100 ? value : undefined;
+  });
 }
 
 function nat64Prefix(): z.ZodType<string> {
@@ -101,6 +143,34 @@ function plain(name: PlainPolicyConfig['policy']): z.ZodType<PlainPolicyConfig> 
   return object({ policy: z.literal(name) });
 }
 
+const randomChoose: z.ZodType<RandomChooseConfig> = object({
+  policy: z.literal('random_choose'),
+  choose: wholeNumber(2, 65_535).default(2),
+});
+
+const weightedRoundRobin: z.ZodType<WeightedRoundRobinConfig> = object({
+  policy: z.literal('weighted_round_robin'),
+  weights: list(wholeNumber(0, MAX_WEIGHT))
+    .default([])
+    .refine((weights) => weights.length === 0 || weights.some((weight) => weight > 0), {
+      error: 'at least one weight must be more than 0',
+    }),
+});
+
+const header: z.ZodType<HeaderPolicyConfig> = object({
+  policy: z.literal('header'),
+  field: accept('a header field name', (value) => {
+    return typeof value === 'string' && isFieldName(value) ? value : undefined;
+  }),
+  fallback: z.lazy(() => selectionPolicySchema).default({ policy: 'random' }),
+});
+
+const query: z.ZodType<QueryPolicyConfig> = object({
+  policy: z.literal('query'),
+  key: textLike(/./s, 'a query key'),
+  fallback: z.lazy(() => selectionPolicySchema).default({ policy: 'random' }),
+});
+
 export const selectionPolicySchema: z.ZodType<SelectionPolicyConfig> = moduleOf<SelectionPolicyConfig>({
   key: 'policy',
   noun: 'selection policy',
@@ -109,13 +179,24 @@ export const selectionPolicySchema: z.ZodType<SelectionPolicyConfig> = moduleOf<
     least_conn: plain('least_conn'),
     round_robin: plain('round_robin'),
     first: plain('first'),
+    uri_hash: plain('uri_hash'),
+    random_choose: randomChoose,
+    weighted_round_robin: weightedRoundRobin,
+    header,
+    query,
     ip_hash: ipHash('ip_hash'),
     client_ip_hash: ipHash('client_ip_hash'),
     cookie,
   }),
-  notYet: ['random_choose', 'weighted_round_robin', 'uri_hash', 'header', 'query'],
+  notYet: [],
 });
 
-const fallback: z.ZodType<SelectionPolicyConfig> = selectionPolicySchema.refine((value) => value.policy !== 'cookie', {
+const fallback: z.ZodType<SelectionPolicyConfig> = selectionPolicySchema.refine((value) => !hasCookie(value), {
   error: "a cookie policy cannot be the fallback of another: name a policy without a cookie, such as 'ip_hash'",
 });
+
+/** Itself, or anywhere below it. */
+function hasCookie(policy: SelectionPolicyConfig): boolean {
+  if (policy.policy === 'header' || policy.policy === 'query') return hasCookie(policy.fallback);
+  return policy.policy === 'cookie';
+}

@@ -1,4 +1,5 @@
 import net, { type Socket } from 'node:net';
+import { dialOptions } from '../../../shared/net/address.ts';
 import { watchDeadline } from '../deadline.ts';
 import type { ProbeDeps, ProbeTarget } from '../probe.ts';
 import type { ReasonWord } from '../reasons.ts';
@@ -53,7 +54,7 @@ class Exchange {
     this.#target = target;
     this.#request = request;
     this.#response = new ResponseReader(request.method, request.maxBodyBytes);
-    this.#socket = net.connect({ host: target.host, port: target.port });
+    this.#socket = net.connect(dialOptions(target.host, target.port));
     const deadline = watchDeadline(deps.clock, request.timeoutMs, (lateMs) => this.#expire(lateMs));
     const cancel = (): void => this.#settle('LOCAL_TROUBLE', 'the check was cancelled');
     this.#settle = (reason, detail) => {

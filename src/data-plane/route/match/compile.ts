@@ -1,6 +1,8 @@
 /** Matcher sets to functions. */
 import type { MatcherPlan, MatcherSetPlan } from '../../../shared/plan/types.ts';
 import { compileClientIp, compileRemoteIp } from './address.ts';
+import { compileExpression } from './expression.ts';
+import { compileErrorStatus } from './error-status.ts';
 import { compileHeader } from './header.ts';
 import { compileHost } from './host.ts';
 import type { MatchContext, Matcher } from './matcher.ts';
@@ -8,6 +10,8 @@ import { compileMethod } from './method.ts';
 import { compilePath } from './path.ts';
 import { compileProtocol } from './protocol.ts';
 import { compileQuery } from './query.ts';
+import { compileHeaderRegexp, compilePathRegexp, compileVarsRegexp } from './regexp.ts';
+import { compileVars } from './vars.ts';
 
 /** OR of the sets; no set at all always holds, which null says without a call per request. */
 export function compileSets(sets: readonly MatcherSetPlan[], context: MatchContext): Matcher | null {
@@ -45,6 +49,18 @@ function compileMatcher(plan: MatcherPlan, context: MatchContext): Matcher {
       return compileRemoteIp(plan);
     case 'client_ip':
       return compileClientIp(plan);
+    case 'expression':
+      return compileExpression(plan, context, compileMatcher);
+    case 'path_regexp':
+      return compilePathRegexp(plan);
+    case 'header_regexp':
+      return compileHeaderRegexp(plan);
+    case 'vars':
+      return compileVars(plan, context);
+    case 'vars_regexp':
+      return compileVarsRegexp(plan, context);
+    case 'error_status':
+      return compileErrorStatus(plan);
     case 'not':
       return compileNot(plan.sets, context);
   }

@@ -2,11 +2,10 @@ import { parseQuery } from '../query.ts';
 import type { RequestView } from '../request-view.ts';
 import { queryOf } from '../target.ts';
 import { compileTemplate, type Template } from '../template.ts';
-import { toBytes } from '../bytes.ts';
 import type { MatchContext, Matcher, PlanOf } from './matcher.ts';
 
 interface QueryRule {
-  readonly key: string;
+  readonly key: Template;
   readonly values: readonly Template[];
   readonly any: boolean;
 }
@@ -14,7 +13,7 @@ interface QueryRule {
 /** Every key must be there with one of its values; `*` takes any. No keys at all: the query must be empty. */
 export function compileQuery(plan: PlanOf<'query'>, context: MatchContext): Matcher {
   const rules = Object.entries(plan.query).map(([key, values]): QueryRule => ({
-    key: toBytes(key),
+    key: compileTemplate(key, 'all', { encoding: 'text', facts: context.facts }),
     values: values.map((value) => compileTemplate(value, 'all', { encoding: 'text', facts: context.facts })),
     any: values.includes('*'),
   }));
@@ -28,7 +27,8 @@ export function compileQuery(plan: PlanOf<'query'>, context: MatchContext): Matc
 }
 
 function holds(rule: QueryRule, pairs: readonly (readonly [string, string])[], request: RequestView): boolean {
+  const wanted = rule.key.render(request);
   return pairs.some(
-    ([key, value]) => key === rule.key && (rule.any || rule.values.some((wanted) => wanted.render(request) === value)),
+    ([key, value]) => key === wanted && (rule.any || rule.values.some((wanted) => wanted.render(request) === value)),
   );
 }

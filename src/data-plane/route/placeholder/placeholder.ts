@@ -35,6 +35,8 @@ export interface SystemFacts {
 export interface ProcessFacts {
   readonly env: Environment;
   readonly system: SystemFacts;
+  /** Names (without braces) that `map` handlers of the config give values to. Default: none. */
+  readonly mapped?: ReadonlySet<string>;
 }
 
 export const NO_SYSTEM: SystemFacts = Object.freeze({

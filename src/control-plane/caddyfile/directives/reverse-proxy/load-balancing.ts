@@ -1,6 +1,7 @@
 import { parseInlineOrBlock } from '../../matchers/set.ts';
+import type { JsonObject } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
-import { duration, flag, integer, one } from '../../syntax/read.ts';
+import { duration, flag, integer, one, some } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
 import { type ProxyDraft, put, type SubdirectiveTable } from './draft.ts';
 import { parsePolicy } from './policies.ts';
@@ -27,6 +28,14 @@ export const LOAD_BALANCING_SUBDIRECTIVES: SubdirectiveTable = {
     put(draft, draft.loadBalancing, 'try_interval', duration(one(line), 'bad interval value'), line);
   },
   lb_retry_match: addRetryMatch,
+  lb_queue: (line, draft) => {
+    const [count, timeout] = some(line, 1, 2);
+    const size = integer(count!, 'bad lb_queue number');
+    if (size < 1 || size > 100_000) throw failure(count!, `bad lb_queue number '${count!.text}': write 1 to 100000`);
+    const queue: JsonObject = { size };
+    if (timeout !== undefined) queue['timeout'] = duration(timeout, 'bad lb_queue timeout');
+    put(draft, draft.loadBalancing, 'queue', draft.context.adaptation.origins.mark(queue, line.name), line);
+  },
   lb_best_effort: (line, draft) => {
     flag(line);
     put(draft, draft.loadBalancing, 'best_effort', true, line);

@@ -27,12 +27,14 @@ const randomChoose: PolicyParser = (line) => {
   return { policy: 'random_choose', choose };
 };
 
+/** Without weights of its own it uses those of the upstreams. */
 const weighted: PolicyParser = (line) => {
-  const weights = some(line, 1).map((token) => {
+  const weights = some(line, 0).map((token) => {
     const weight = integer(token, 'invalid weight value');
     if (weight < 0) throw failure(token, `invalid weight value '${token.text}': weights are 0 or more`);
     return weight;
   });
+  if (weights.length === 0) return { policy: 'weighted_round_robin' };
   if (weights.every((weight) => weight === 0)) throw failure(line.name, 'at least one weight must be more than 0');
   return { policy: 'weighted_round_robin', weights };
 };

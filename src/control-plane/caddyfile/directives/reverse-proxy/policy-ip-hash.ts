@@ -14,6 +14,14 @@ const OPTIONS: Readonly<Record<string, Option>> = {
   seed: (line, policy) => void (policy['seed'] = bounded(line, 0xffff_ffff)),
   ipv4_prefix: (line, policy) => void (policy['ipv4_prefix'] = bounded(line, 32)),
   ipv6_prefix: (line, policy) => void (policy['ipv6_prefix'] = bounded(line, 128)),
+  balance_factor: (line, policy) => {
+    const token = one(line);
+    const factor = /^\d+(\.\d+)?$/.test(token.text) ? Number(token.text) : Number.NaN;
+    if (!(factor >= 1 && factor <= 100)) {
+      throw failure(token, `bad balance_factor '${token.text}': write 1 to 100, such as 1.25`);
+    }
+    policy['balance_factor'] = factor;
+  },
   nat64: (line, policy) => {
     const known = policy['nat64'];
     policy['nat64'] = [...(Array.isArray(known) ? known : []), ...texts(some(line, 1))];
@@ -22,7 +30,7 @@ const OPTIONS: Readonly<Record<string, Option>> = {
 
 /**
  * `ip_hash { on_failure home|all; mapping modulo|rendezvous; seed <n>; ipv4_prefix <n>; ipv6_prefix <n>;
- * nat64 <cidr>… }`.
+ * nat64 <cidr>…; balance_factor <1…100> }`.
  */
 export function parseIpHash(line: Statement, { origins }: PolicyTools): JsonObject {
   some({ ...line, block: null }, 0, 0);

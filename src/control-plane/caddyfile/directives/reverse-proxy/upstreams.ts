@@ -2,6 +2,7 @@ import type { JsonObject } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { some } from '../../syntax/read.ts';
 import type { Token } from '../../syntax/token.ts';
+import { setUpstreamOptions } from './upstream-options.ts';
 import type { ProxyDraft, SubdirectiveTable } from './draft.ts';
 
 type Scheme = ProxyDraft['scheme'];
@@ -17,7 +18,11 @@ const WRONG_PORTS: Readonly<Record<Scheme, string>> = { '': '', http: '443', h2c
 const MAX_RANGE = 65_535;
 
 export const UPSTREAM_SUBDIRECTIVES: SubdirectiveTable = {
-  to: (line, draft) => addUpstreams(some(line, 1), draft),
+  to: (line, draft) => {
+    const before = draft.upstreams.length;
+    addUpstreams(some({ ...line, block: null }, 1), draft);
+    setUpstreamOptions(line, draft.upstreams.slice(before), draft);
+  },
 };
 
 /** Adds one upstream for each address, and for each port of a port range. */

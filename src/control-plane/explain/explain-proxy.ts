@@ -1,0 +1,94 @@
+/** The part of an explanation that is about a pool: who may be picked, who is, and what is sent. */
+import { requestLines } from '../../data-plane/proxy/request-lines.ts';
+import type { CompiledHeaderOps } from '../../data-plane/route/header-ops.ts';
+import { joinHostPort } from '../../shared/net/address.ts';
+import { stateName } from '../../data-plane/select/describe.ts';
+import { shortHash } from '../upstreams/status.ts';
+import type { ExplainedRequest } from './explained-request.ts';
+import type { Explanation, MemberExplanation, ProxyExplanation } from './explanation.ts';
+import type { TrialPool } from './trial-pool.ts';
+
+const SECRET_FIELD = /^[^:]*(?:authorization|token|secret|password|api-?key)[^:]*:/i;
+/** Members shown of a large pool. */
+const MAX_MEMBERS = 256;
+/** Upstreams shown of those that would be tried next. */
+const MAX_NEXT = 3;
+
+/** `request` is routed: its `proxy` is known. */
+export function explainProxy(request: ExplainedRequest): ProxyExplanation {
+  const { pool, headersUp } = request.proxy!;
+  const { hash, policy } = pool.section;
+  const steps = pool.policy.explain(pool, request);
+  request.rewind();
+  const position = pool.policy.pick(pool, request);
+  request.position = position;
+  const shown = Array.from({ length: Math.min(pool.size, MAX_MEMBERS) }, (_, at) => memberOf(pool, at));
+  const sent = position < 0 ? [] : sentLines(request, headersUp === null ? [] : [headersUp]);
+  const cookie = position < 0 ? '' : withoutValue(pool.policy.answered(pool, request, position));
+  return {
+    pool: shortHash(hash),
+    policy: policy.policy,
+    size: pool.size,
+    steps,
+    members: shown,
+    picked: position < 0 ? null : memberOf(pool, position),
+    endpoint: request.endpoint === null ? '' : joinHostPort(request.endpoint.host, request.endpoint.port),
+    affinity: request.affinity,
+    sent,
+    cookie,
+    next: position < 0 ? [] : nextOf(request, pool),
+  };
+}
+
+function memberOf(pool: TrialPool, position: number): MemberExplanation {
+  return { position, upstream: pool.upstream(position), state: stateName(pool.state(position)), why: '' };
+}
+
+/** The explanation with what is known of members that are not eligible. */
+export function withReasons(explanation: Explanation, why: (position: number) => string): Explanation {
+  const { outcome } = explanation;
+  if (outcome.kind !== 'proxy') return explanation;
+  const members = outcome.proxy.members.map((member) => ({ ...member, why: why(member.position) }));
+  return { ...explanation, outcome: { ...outcome, proxy: { ...outcome.proxy, members } } };
+}
+
+function sentLines(request: ExplainedRequest, ops: readonly CompiledHeaderOps[]): string[] {
+  const { pool } = request.proxy!;
+  const index = pool.nextEndpoint(request.position, 0);
+  request.endpoint = index < 0 ? null : pool.endpoint(request.position, index);
+  const lines = requestLines(request, request.believed, pool.identity(request.position), ops);
+  const fields = lines.split('\r\n').slice(0, -1).map(withoutSecret);
+  return [`${request.method} ${request.target} HTTP/1.1`, ...fields].map(utf8Of);
+}
+
+/** `header_up Authorization {env.TOKEN}` must not tell the token to whoever may ask. */
+function withoutSecret(line: string): string {
+  return SECRET_FIELD.test(line) ? `${line.slice(0, line.indexOf(':'))}: ***` : line;
+}
+
+/** Heads are bytes in latin1 strings; people and JSON want the text. */
+function utf8Of(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8');
+}
+
+/** A fresh token would let whoever reads the explanation take a client's place. */
+function withoutValue(setCookie: string): string {
+  return setCookie.replace(/^([^=]*)=[^;]*/, '$1=…');
+}
+
+/** Failover: the policy is asked again with all that were tried left out. */
+function nextOf(request: ExplainedRequest, pool: TrialPool): string[] {
+  const { affinity, position } = request;
+  const next: string[] = [];
+  const tried = [position];
+  while (next.length < MAX_NEXT) {
+    request.tried = tried;
+    const other = pool.policy.pick(pool, request);
+    if (other < 0) break;
+    next.push(pool.upstream(other));
+    tried.push(other);
+  }
+  request.forgetTried();
+  request.affinity = affinity;
+  return next;
+}

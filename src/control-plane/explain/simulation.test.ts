@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { checkConfig } from '../../cli/check-config.ts';
+import type { PoolSpec } from '../compile/compiled.ts';
+import { randomClients } from './clients.ts';
+import { simulate } from './simulation.ts';
+
+const CLIENTS = randomClients(3000, 5);
+
+function poolOf(upstreams: string, policy: string): PoolSpec {
+  const text = `http://:80 {\nreverse_proxy ${upstreams} {\nlb_policy ${policy}\n}\n}\n`;
+  return checkConfig({ text, adapter: 'caddyfile', filename: 'Caddyfile' }, {}).compiled.pools[0]!;
+}
+
+test('a failure moves the clients of that server and no other, unless the textbook variant is asked for', () => {
+  const home = simulate(poolOf('a b c', 'ip_hash'), CLIENTS, () => false);
+  for (const { clients, failure } of home.members) assert.deepEqual(failure, { own: clients, others: 0, lost: 0 });
+  const all = simulate(poolOf('a b c', 'ip_hash {\non_failure all\n}'), CLIENTS, () => false);
+  for (const { failure } of all.members) assert.ok(failure!.others > 500, `${failure!.others}`);
+});
+
+test('a client with a cookie stays although its address says otherwise', () => {
+  const spec = poolOf('a b c', 'cookie lb 0123456789abcdef0123456789abcdef {\nfallback ip_hash {\non_failure all\n}\n}');
+  for (const { failure } of simulate(spec, CLIENTS, () => false).members) assert.equal(failure!.others, 0);
+});
+
+test('rendezvous and a seed leave nothing uneven to tell, an odd pool neither', () => {
+  for (const policy of ['ip_hash {\nmapping rendezvous\n}', 'ip_hash {\nseed 3\n}']) {
+    assert.deepEqual(simulate(poolOf('a b', policy), CLIENTS, () => false).advice, []);
+  }
+  assert.deepEqual(simulate(poolOf('a b c', 'ip_hash'), CLIENTS, () => false).advice, []);
+  assert.equal(simulate(poolOf('a b', 'ip_hash'), CLIENTS, () => false).advice.length, 1);
+});
+
+test('clients are the same in every run, and none is private', () => {
+  assert.deepEqual(randomClients(50, 1), randomClients(50, 1));
+  for (const { text } of CLIENTS) assert.doesNotMatch(text, /^(?:0|10|127|2[2-5][4-9])\./);
+});

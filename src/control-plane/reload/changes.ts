@@ -1,0 +1,176 @@
+/** What a new config changes, for the person who loads it. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { CompiledConfig, PoolSpec } from '../compile/compiled.ts';
+import { describeMatch } from '../explain/describe-match.ts';
+import type { SectionHash, SiteSection } from '../../shared/plan/types.ts';
+import { shortHash } from '../upstreams/status.ts';
+import { movedShare } from './moved-share.ts';
+
+export interface ConfigChange {
+  readonly change: 'added' | 'removed' | 'changed';
+  readonly what: 'listener' | 'server' | 'site' | 'pool' | 'admin' | 'global';
+  /** `tcp/:8080`, `srv0`, `host a.example`, the short hash of a pool … */
+  readonly name: string;
+  /** What is different about it; ''. */
+  readonly detail: string;
+  /** Of a pool: the share of its clients that get another server, 0 to 1; null = not known, or none has a server of its own. */
+  readonly moved: number | null;
+}
+
+/** Shares of clients are worked out for so many pools: some milliseconds each. */
+const MAX_SHARES = 16;
+
+/** In the order listeners, servers, sites, pools, the rest. Nothing for the first config. */
+export async function changesBetween(
+  before: CompiledConfig | null,
+  after: CompiledConfig,
+): Promise<readonly ConfigChange[]> {
+  if (before === null) return [];
+  const pairs = pairSites(before, after);
+  return [
+    ...listed('listener', keysOf(before), keysOf(after)),
+    ...serverChanges(before, after),
+    ...pairs.flatMap(siteChange),
+    ...(await poolChanges(before, after, pairs)),
+    ...restChanges(before, after),
+  ];
+}
+
+function keysOf({ listeners }: CompiledConfig): string[] {
+  return listeners.map(({ key }) => key);
+}
+
+function entry(
+  change: ConfigChange['change'],
+  what: ConfigChange['what'],
+  name: string,
+  detail = '',
+  moved: number | null = null,
+): ConfigChange {
+  return { change, what, name, detail, moved };
+}
+
+function listed(what: ConfigChange['what'], before: readonly string[], after: readonly string[]): ConfigChange[] {
+  const [old, fresh] = [new Set(before), new Set(after)];
+  return [
+    ...after.filter((name) => !old.has(name)).map((name) => entry('added', what, name)),
+    ...before.filter((name) => !fresh.has(name)).map((name) => entry('removed', what, name)),
+  ];
+}
+
+function serverChanges(before: CompiledConfig, after: CompiledConfig): ConfigChange[] {
+  const old = new Map(before.servers.map((server) => [server.name, server]));
+  const changed = after.servers.flatMap((server) => {
+    const options = differing(old.get(server.name)?.options, server.options);
+    return options.length === 0 ? [] : [entry('changed', 'server', server.name, options.join(', '))];
+  });
+  const names = ({ servers }: CompiledConfig): string[] => servers.map(({ name }) => name);
+  return [...listed('server', names(before), names(after)), ...changed];
+}
+
+/** Names of the fields that differ; none when there was nothing before. */
+function differing(before: object | undefined, after: object): string[] {
+  if (before === undefined) return [];
+  const old = new Map<string, unknown>(Object.entries(before));
+  return Object.entries(after)
+    .filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(old.get(key)))
+    .map(([key]) => key);
+}
+
+interface SitePair {
+  readonly name: string;
+  readonly before: SiteSection | null;
+  readonly after: SiteSection | null;
+}
+
+/** Sites belong together when they are of one server and have the same conditions; of several such the first ones. */
+function pairSites(before: CompiledConfig, after: CompiledConfig): SitePair[] {
+  const old = sitesByName(before);
+  const fresh = sitesByName(after);
+  return [...new Set([...fresh.keys(), ...old.keys()])].flatMap((name) => {
+    const [left, right] = [old.get(name) ?? [], fresh.get(name) ?? []];
+    return Array.from({ length: Math.max(left.length, right.length) }, (_, at) => ({
+      name: name.slice(name.indexOf(' ') + 1),
+      before: left[at] ?? null,
+      after: right[at] ?? null,
+    }));
+  });
+}
+
+function sitesByName({ servers, sections }: CompiledConfig): Map<string, SiteSection[]> {
+  const found = new Map<string, SiteSection[]>();
+  for (const server of servers) {
+    for (const hash of server.sites) {
+      const section = sections.get(hash);
+      if (section?.kind !== 'site') continue;
+      const name = `${server.name} ${describeMatch(section.route.match)}`;
+      found.set(name, [...(found.get(name) ?? []), section]);
+    }
+  }
+  return found;
+}
+
+function siteChange({ name, before, after }: SitePair): ConfigChange[] {
+  if (before === null) return [entry('added', 'site', name)];
+  if (after === null) return [entry('removed', 'site', name)];
+  return before.hash === after.hash ? [] : [entry('changed', 'site', name)];
+}
+
+async function poolChanges(
+  before: CompiledConfig,
+  after: CompiledConfig,
+  sites: readonly SitePair[],
+): Promise<ConfigChange[]> {
+  const [old, fresh] = [poolsOf(before), poolsOf(after)];
+  const left = new Map([...old].filter(([hash]) => !fresh.has(hash)));
+  const right = new Map([...fresh].filter(([hash]) => !old.has(hash)));
+  const changes: ConfigChange[] = [];
+  for (const [from, to] of sites.flatMap((pair) => pairPools(pair, left, right))) {
+    if (!left.delete(from.hash) || !right.delete(to.hash)) continue;
+    const moved = changes.length < MAX_SHARES ? movedShare(from, to) : null;
+    changes.push(entry('changed', 'pool', shortHash(to.hash), poolDetail(from, to), moved));
+    await nextTurn();
+  }
+  const named = (spec: PoolSpec): string => spec.members.map(({ upstream }) => upstream).slice(0, 4).join(' ');
+  return [
+    ...changes,
+    ...[...right.values()].map((spec) => entry('added', 'pool', shortHash(spec.hash), named(spec))),
+    ...[...left.values()].map((spec) => entry('removed', 'pool', shortHash(spec.hash), named(spec))),
+  ];
+}
+
+function poolsOf({ pools }: CompiledConfig): Map<SectionHash, PoolSpec> {
+  return new Map(pools.map((spec) => [spec.hash, spec]));
+}
+
+/** Pools of one site that are not the same any more, the first with the first. */
+function pairPools(
+  { before, after }: SitePair,
+  left: ReadonlyMap<SectionHash, PoolSpec>,
+  right: ReadonlyMap<SectionHash, PoolSpec>,
+): (readonly [PoolSpec, PoolSpec])[] {
+  const gone = (before?.pools ?? []).flatMap((hash) => left.get(hash) ?? []);
+  const come = (after?.pools ?? []).flatMap((hash) => right.get(hash) ?? []);
+  return gone.slice(0, come.length).map((spec, at) => [spec, come[at]!] as const);
+}
+
+function poolDetail(before: PoolSpec, after: PoolSpec): string {
+  const members = ({ members }: PoolSpec): string[] => members.map(({ upstream }) => upstream);
+  const changes = listed('pool', members(before), members(after)).map(
+    ({ change, name }) => `${change === 'added' ? '+' : '-'}${name}`,
+  );
+  const { members: _before, hash: _old, ...old } = before.section;
+  const { members: _after, hash: _new, ...fresh } = after.section;
+  const options = differing({ ...old, check: before.check }, { ...fresh, check: after.check });
+  const all = [...changes, ...options];
+  return (all.length === 0 ? ['order of upstreams'] : all).join(', ');
+}
+
+function restChanges(before: CompiledConfig, after: CompiledConfig): ConfigChange[] {
+  const { servers: _s, sections: _c, pools: _p, listeners: _l, admin, ...rest } = after;
+  const options = differing(before, rest);
+  return [
+    ...(differing(before.admin, admin).length === 0 ? [] : [entry('changed', 'admin', admin.enabled ? 'on' : 'off')]),
+    ...(options.length === 0 ? [] : [entry('changed', 'global', options.join(', '))]),
+  ];
+}

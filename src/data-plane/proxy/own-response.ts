@@ -1,0 +1,40 @@
+/** Responses of our own: what `respond` and `redir` say, and the plain text of a failure. */
+import type { RespondDecision } from '../route/decision.ts';
+import { finishOwnFields, type LeftForResponse } from '../route/response-ops.ts';
+import type { RequestView } from '../route/request-view.ts';
+import { errorFields, errorSentence } from './error-response.ts';
+import { linesOf } from './hop-fields.ts';
+
+export interface OwnResponse {
+  readonly status: number;
+  /** Framing included. */
+  readonly lines: string;
+  readonly body: Buffer;
+}
+
+const NOTHING_LEFT: LeftForResponse = Object.freeze({ responseFields: [], responseOps: [] });
+
+export function respondedWith(
+  decision: RespondDecision,
+  left: LeftForResponse | null,
+  request: RequestView,
+): OwnResponse {
+  const { status } = decision;
+  const body = Buffer.from(decision.body, 'utf8');
+  const own = [...decision.fields, 'Date', new Date(request.wallMs).toUTCString(), 'Server', 'holdfast'];
+  const fields = finishOwnFields(own, status, left ?? NOTHING_LEFT, request);
+  if (status !== 204 && status !== 304) fields.push('Content-Length', String(body.length));
+  return { status, lines: linesOf(fields), body };
+}
+
+/** Fields that `header` handlers set go out with it; deferred operations are for other responses, as in Caddy. */
+export function plainError(
+  status: number,
+  left: LeftForResponse | null,
+  wallMs: number,
+  request: RequestView,
+): OwnResponse {
+  const body = Buffer.from(`${errorSentence(status)}\n`, 'latin1');
+  const early = { responseFields: left?.responseFields ?? [], responseOps: [] };
+  return { status, lines: linesOf(finishOwnFields(errorFields(body.length, wallMs), status, early, request)), body };
+}

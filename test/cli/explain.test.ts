@@ -1,0 +1,120 @@
+/** `explain`, `simulate` and `fmt`, as a person runs them. */
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { Explanation } from '../../src/control-plane/explain/explanation.ts';
+import type { Simulation } from '../../src/control-plane/explain/simulation.ts';
+import { runInProcess } from './in-process.ts';
+
+const SHOP = `{
+	auto_https off
+	servers {
+		trusted_proxies static 10.0.0.0/24
+	}
+}
+http://shop.example:8080 {
+	respond /hello "hi" 201
+	reverse_proxy app-1:3000 app-2:3000 app-3:3000 {
+		lb_policy ip_hash
+		header_up X-Tier {env.TIER}
+	}
+}
+`;
+
+async function fileFor(t: TestContext, text: string, name = 'Caddyfile'): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-cli-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const file = join(folder, name);
+  await writeFile(file, text);
+  return file;
+}
+
+test('explain walks from the peer to the header lines that go upstream', async (t) => {
+  const file = await fileFor(t, SHOP);
+  const forwarded = 'X-Forwarded-For: 203.0.113.5, 10.0.0.10';
+  const asked = ['--peer', '10.0.0.2', '--header', forwarded, '--down', 'app-2:3000', 'http://shop.example:8080/cart?x=1'];
+  const { code, stdout, stderr } = await runInProcess(['explain', '--config', file, ...asked], { TIER: 'web' });
+  assert.deepEqual([code, stderr], [0, '']);
+  for (const part of [
+    'X-Forwarded-For, from the right:\n            10.0.0.10    trusted\n            203.0.113.5  client',
+    `${file}:7 host shop.example`,
+    'key 203.0.113.5, hash 2099181832',
+    '1  app-2:3000  down: as --down says',
+    'picked    2  app-3:3000',
+    'then      app-1:3000',
+    'GET /cart?x=1 HTTP/1.1\n          Host: shop.example:8080\n          X-Forwarded-For: 203.0.113.5, 10.0.0.10, 10.0.0.2',
+    'X-Tier: web',
+  ]) {
+    assert.ok(stdout.includes(part), `${part}\n---\n${stdout}`);
+  }
+});
+
+test('explain --json tells answers of our own, and that everybody is down', async (t) => {
+  const file = await fileFor(t, SHOP);
+  const ask = async (...args: readonly string[]): Promise<Explanation> => {
+    const { stdout, stderr } = await runInProcess(['explain', '--config', file, '--json', '--peer', '1.2.3.4', ...args]);
+    assert.equal(stderr, '');
+    return JSON.parse(stdout) as Explanation;
+  };
+  assert.partialDeepStrictEqual((await ask('http://shop.example:8080/hello')).outcome, { kind: 'respond', status: 201 });
+  assert.equal((await ask('http://other.example:8080/')).outcome.kind, 'empty');
+  const down = ['app-1:3000', 'app-2:3000', 'app-3:3000'].flatMap((name) => ['--down', name]);
+  assert.partialDeepStrictEqual((await ask(...down, 'http://shop.example:8080/')).outcome, { proxy: { picked: null } });
+});
+
+test('explain and simulate refuse what makes no sense with exit code and reason', async (t) => {
+  const file = await fileFor(t, SHOP);
+  const cases: readonly (readonly [readonly string[], number, RegExp])[] = [
+    [['explain', '--config', file, 'http://x/'], 2, /--peer/],
+    [['explain', '--config', file, '--peer', 'me', 'http://x/'], 1, /not an IP address/],
+    [['explain', '--config', file, '--peer', '1.2.3.4', '--header', 'x', 'http://x/'], 2, /no header line/],
+    [['explain', '--config', file, '--peer', '1.2.3.4', '--down', 'app-9', 'http://x/'], 2, /no such upstream/],
+    [['simulate', '--config', file, '--clients', '0'], 2, /--clients must be/],
+    [['simulate', '--config', file, '--addresses', join(file, 'x')], 1, /cannot read/],
+  ];
+  for (const [args, expected, message] of cases) {
+    const { code, stderr } = await runInProcess(args);
+    assert.equal(code, expected, args.join(' '));
+    assert.match(stderr, message);
+  }
+});
+
+test('simulate shows shares, whom a failure moves, and what makes an even pool uneven', async (t) => {
+  const file = await fileFor(t, SHOP.replace(' app-3:3000', ''));
+  const run = async (...args: readonly string[]): Promise<Simulation> => {
+    const { stdout, stderr } = await runInProcess(['simulate', '--config', file, '--json', ...args]);
+    assert.ok(!stderr.includes('holdfast:'), stderr);
+    return (JSON.parse(stdout) as Simulation[])[0]!;
+  };
+  const whole = await run('--clients', '2000');
+  assert.equal(whole.members.reduce((sum, { clients }) => sum + clients, 0), 2000);
+  for (const { clients, failure } of whole.members) {
+    assert.ok(Math.abs(clients / 2000 - 0.5) < 0.05);
+    assert.deepEqual(failure, { own: clients, others: 0, lost: 0 });
+  }
+  assert.deepEqual(whole.advice[0]?.lines, ['lb_policy ip_hash {', '\tmapping rendezvous', '}']);
+  const alone = await run('--clients', '500', '--down', 'app-1:3000');
+  assert.deepEqual(alone.members[1]?.failure, { own: 0, others: 0, lost: 500 });
+  const addresses = await fileFor(t, '192.0.2.9\n192.0.2.9\n192.0.2.9\n203.0.113.5\n', 'addresses');
+  const crowd = await run('--addresses', addresses);
+  assert.match(crowd.advice[0]?.what ?? '', /75 % of the requests come from 192\.0\.2\.9/);
+  assert.deepEqual(crowd.advice[0]?.lines, ['servers {', '\ttrusted_proxies static 192.0.2.9', '}']);
+});
+
+test('fmt prints the standard layout, and writes it with --overwrite', async (t) => {
+  const messy = ':80   {\nrespond "x"\n}\n';
+  const tidy = ':80 {\n\trespond "x"\n}\n';
+  const file = await fileFor(t, messy);
+  const printed = await runInProcess(['fmt', file]);
+  assert.deepEqual([printed.code, printed.stdout], [0, tidy]);
+  assert.equal(await readFile(file, 'utf8'), messy);
+  const written = await runInProcess(['fmt', '--overwrite', file]);
+  assert.deepEqual([written.code, written.stdout], [0, '']);
+  assert.equal(await readFile(file, 'utf8'), tidy);
+  const broken = await fileFor(t, ':80 {\nrespond "x\n}\n');
+  const refused = await runInProcess(['fmt', '--overwrite', broken]);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /Caddyfile:2/);
+});
