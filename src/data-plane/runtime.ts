@@ -18,6 +18,7 @@ import { Admission, type Place } from './admission.ts';
 import { Head } from './http1/head.ts';
 import { ServerConnection } from './http1/server-connection.ts';
 import { Endpoints } from './pool/endpoints.ts';
+import { Streams } from './proxy/streams.ts';
 import type { ProcessFacts } from './route/placeholder/placeholder.ts';
 import { Sections } from './sections.ts';
 import { HttpServer, type Generation } from './server.ts';
@@ -44,6 +45,7 @@ export class Runtime implements WorkerRuntime, World {
   readonly facts: Rows;
   readonly servers: Rows;
   readonly endpoints: Endpoints;
+  readonly streams: Streams;
   readonly accessLog: AccessLog;
   draining = false;
   readonly #deps: RuntimeDeps;
@@ -72,6 +74,7 @@ export class Runtime implements WorkerRuntime, World {
     this.#admission = new Admission(deps);
     this.#sections = new Sections(deps.table);
     this.accessLog = new AccessLog(deps.clock, (output, lines) => deps.post({ type: 'access', output, lines }));
+    this.streams = new Streams(this.wheel);
     this.endpoints = new Endpoints({
       wheel: this.wheel,
       facts: this.facts,
@@ -118,6 +121,7 @@ export class Runtime implements WorkerRuntime, World {
     this.#force = next;
     this.#staged.delete(generation);
     this.#retainSections();
+    this.streams.reloaded(() => this.#sections.streamKeys(next.manifest));
     for (const connection of this.#connections) {
       if (!next.generation.serverOf.has(connection.listenerKey)) connection.retire(0);
     }

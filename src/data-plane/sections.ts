@@ -10,6 +10,7 @@ import type {
 } from '../shared/plan/types.ts';
 import type { StateTable } from '../shared/state-table/table.ts';
 import { Pool } from './pool/pool.ts';
+import { addStreamKeys } from './route/stream-keys.ts';
 
 /** Members of a large pool, before its section is complete. */
 interface Arriving {
@@ -71,6 +72,15 @@ export class Sections {
   /** A pool found in DNS has other members; one that is not here is told of with its section. */
   recastPool(pool: SectionHash, rows: PoolRows): void {
     this.#pools.get(pool)?.recast(rows);
+  }
+
+  /** Keys of the handlers of a generation that limit their tunnels. */
+  streamKeys({ servers }: PlanManifest): ReadonlySet<string> {
+    const keys = new Set<string>();
+    for (const { sites, errorSites } of servers) {
+      for (const hash of [...sites, ...errorSites]) addStreamKeys([this.site(hash).route], keys);
+    }
+    return keys;
   }
 
   /** Drops every section that none of `manifests` names, and what is not complete. */

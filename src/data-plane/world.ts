@@ -7,6 +7,7 @@ import type { AccessLog } from './access-log.ts';
 import type { Head } from './http1/head.ts';
 import type { ServerConnection } from './http1/server-connection.ts';
 import type { Endpoints } from './pool/endpoints.ts';
+import type { Streams } from './proxy/streams.ts';
 import type { Generation, HttpServer } from './server.ts';
 import type { TimerWheel } from './wheel.ts';
 
@@ -18,6 +19,7 @@ export interface World {
   readonly facts: Rows;
   readonly servers: Rows;
   readonly endpoints: Endpoints;
+  readonly streams: Streams;
   readonly accessLog: AccessLog;
   /** No keep-alive any more: the worker is draining. */
   readonly draining: boolean;

@@ -118,3 +118,11 @@ test('fmt prints the standard layout, and writes it with --overwrite', async (t)
   assert.equal(refused.code, 1);
   assert.match(refused.stderr, /Caddyfile:2/);
 });
+
+test('explain shows the request line that rewrite and method of reverse_proxy make', async (t) => {
+  const body = 'reverse_proxy 127.0.0.1:1 {\nmethod POST\nrewrite /in{path}\n}';
+  const file = await fileFor(t, `{\n\tauto_https off\n}\nhttp://:8080 {\n${body}\n}\n`);
+  const { code, stdout } = await runInProcess(['explain', '--config', file, '--peer', '10.0.0.2', 'http://a:8080/x'], {});
+  assert.equal(code, 0);
+  assert.ok(stdout.includes('POST /in/x HTTP/1.1'), stdout);
+});

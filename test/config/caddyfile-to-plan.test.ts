@@ -238,7 +238,7 @@ test('what does not exist yet is refused by the word and the line that were writ
     `:8080 {\n\treverse_proxy app:80 {\n\t\tlb_policy first\n\t\t${line}\n\t}\n}\n`;
   for (const [line, word] of [
     ['response_buffers 4KiB', 'response_buffers'],
-    ['stream_timeout 1h', 'stream_timeout'],
+    ['stream_buffer_size 4KiB', 'stream_buffer_size'],
     ['verbose_logs', 'verbose_logs'],
   ] as const) {
     assert.equal(refusal(site(line)), `'${word}' is not supported yet, at Caddyfile:4`);
@@ -251,6 +251,20 @@ test('what does not exist yet is refused by the word and the line that were writ
     refusal(':8080 {\n\treverse_proxy {vars.x}\n}\n'),
     "'placeholders in upstreams' is not supported yet, at Caddyfile:2",
   );
+});
+
+test('options of tunnels and transports out of range are refused at their lines', () => {
+  const text = (line: string): string => `:8080 {\n\treverse_proxy app:80 {\n\t\t${line}\n\t}\n}\n`;
+  assert.match(refusal(text('stream_timeout 31d')), /stream_timeout: expected a duration from 0s to 30d .*, at Caddyfile:3$/);
+  assert.match(refusal(text('stream_close_delay 31d')), /stream_close_delay: expected .*, at Caddyfile:3$/);
+  for (const line of ['read_timeout 25h', 'write_timeout 25h']) {
+    const [word] = line.split(' ');
+    assert.match(
+      refusal(text(`transport http {\n${line}\n}`)),
+      new RegExp(`${word}: expected a duration from 0s to 1d .*, at Caddyfile:4$`),
+    );
+  }
+  assert.match(refusal(text('transport http {\nproxy_protocol v3\n}')), /proxy_protocol 'v3'.*Caddyfile:4/);
 });
 
 test('a value out of range is refused at the line that has it', () => {

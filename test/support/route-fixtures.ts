@@ -113,6 +113,7 @@ export function proxyTo(pool: string): HandlerPlan {
     requestBufferBytes: 0,
     headersUp: null,
     headersDown: null,
+    handleResponse: [],
   };
 }
 

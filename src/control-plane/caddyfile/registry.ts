@@ -12,6 +12,7 @@ import { metrics } from './directives/metrics.ts';
 import { redir } from './directives/redir.ts';
 import { requestBody } from './directives/request-body.ts';
 import { abort, respond } from './directives/respond.ts';
+import { forwardAuth } from './directives/reverse-proxy/forward-auth.ts';
 import { reverseProxy } from './directives/reverse-proxy/reverse-proxy.ts';
 import { method, rewrite, uri } from './directives/rewrite.ts';
 import { tls } from './directives/tls.ts';
@@ -25,6 +26,7 @@ export const DIRECTIVES: ReadonlyMap<string, Directive> = new Map(
     copyResponse,
     copyResponseHeaders,
     error,
+    forwardAuth,
     handle,
     handleErrors,
     handlePath,

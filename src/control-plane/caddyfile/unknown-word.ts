@@ -8,7 +8,6 @@ const ABSENT_DIRECTIVES: ReadonlySet<string> = new Set([
   'basicauth',
   'encode',
   'file_server',
-  'forward_auth',
   'fs',
   'intercept',
   'log_append',

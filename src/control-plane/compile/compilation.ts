@@ -25,6 +25,8 @@ export interface ServerRouting {
   readonly invoking: string[];
   /** Copies of named routes made so far. */
   copies: number;
+  /** The compiler is inside of a `handle_response`. */
+  inResponse: boolean;
 }
 
 export class Compilation {
@@ -41,6 +43,7 @@ export class Compilation {
     mapped: new Set<string>(),
     invoking: [],
     copies: 0,
+    inResponse: false,
   };
 
   readonly #said: Set<string> = new Set();

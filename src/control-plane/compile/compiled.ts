@@ -123,6 +123,10 @@ export interface CheckSpec {
   readonly fall: number;
   /** `up` (default at process start) or `down`; null = up at process start, unproven until the first pass when added later. */
   readonly initial: 'up' | 'down' | null;
+  /** The probe's connection begins with a PROXY header that names no client; absent = none. */
+  readonly proxyProtocol?: 'v1' | 'v2';
+  /** IP address the probe is made from; absent = any. */
+  readonly localAddress?: string;
 }
 
 export interface AdminSpec {

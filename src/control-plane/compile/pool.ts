@@ -1,11 +1,13 @@
 /** The pool of one `reverse_proxy` handler. */
+import { unixPath } from '../../shared/net/address.ts';
+import { parseIp } from '../../shared/net/ip.ts';
 import type { PoolSection, RetryPlan, TransportPlan } from '../../shared/plan/types.ts';
 import type { LoadBalancingConfig } from '../config/schema/load-balancing.ts';
 import type { ReverseProxyConfig } from '../config/schema/reverse-proxy.ts';
 import type { TransportConfig } from '../config/schema/transport.ts';
 import { compileCheck } from './check.ts';
 import type { Compilation } from './compilation.ts';
-import type { DynamicSourceSpec } from './compiled.ts';
+import type { DynamicSourceSpec, MemberSpec } from './compiled.ts';
 import { hashContent } from './content-hash.ts';
 import { compileSources } from './dynamic.ts';
 import { warnMembers } from './member-warnings.ts';
@@ -20,6 +22,7 @@ import { warnAffinity, warnChangingSize, warnCheckPort } from './pool-warnings.t
  */
 export function compilePool(run: Compilation, path: string, config: ReverseProxyConfig): PoolSection {
   const members = compileMembers(run, path, config);
+  checkLocalAddress(run, `${path}.transport.local_address`, config.transport.local_address, members);
   const dynamic = compileDynamic(run, path, config);
   // How many DNS will name is not known: warnings that count upstreams are not for such pools.
   const size = dynamic === null ? members.length : 0;
@@ -38,7 +41,7 @@ export function compilePool(run: Compilation, path: string, config: ReverseProxy
     transport: compileTransport(config.transport),
   };
   const control = {
-    check: compileCheck(run, `${path}.health_checks.active`, config.health_checks.active),
+    check: compileCheck(run, `${path}.health_checks.active`, config.health_checks.active, config.transport),
     bestEffort: config.load_balancing.best_effort,
     resolvers: config.transport.resolver?.addresses ?? run.resolvers,
     ...(dynamic === null ? {} : { sources: dynamic }),
@@ -68,6 +71,17 @@ function compileDynamic(run: Compilation, path: string, config: ReverseProxyConf
   return compileSources(run, `${path}.dynamic_upstreams`, config.dynamic_upstreams);
 }
 
+/** An upstream that cannot be reached from the address is a mistake that only a failed dial would tell of. */
+function checkLocalAddress(run: Compilation, path: string, text: string | null, members: readonly MemberSpec[]): void {
+  const local = text === null ? null : parseIp(text);
+  if (local === null) return;
+  for (const { host, upstream } of members) {
+    const remote = parseIp(host);
+    if (unixPath(host) === null && (remote === null || remote.family === local.family)) continue;
+    run.fail(path, `local_address ${local.text} has no way to ${upstream}: it is no IPv${local.family} address`);
+  }
+}
+
 /** `try_duration` 0 is Caddy's "not set". */
 function compileRetry(config: LoadBalancingConfig): RetryPlan {
   return {
@@ -82,7 +96,12 @@ function compileTransport(config: TransportConfig): TransportPlan {
     dialTimeoutMs: config.dial_timeout,
     responseHeaderTimeoutMs: config.response_header_timeout,
     keepAliveIdleMs: config.keep_alive.idle_timeout,
-    maxIdlePerEndpoint: config.keep_alive.enabled ? config.keep_alive.max_idle_conns_per_host : 0,
+    // A PROXY header speaks for one client: its connection is not used again.
+    maxIdlePerEndpoint: config.keep_alive.enabled && config.proxy_protocol === null ? config.keep_alive.max_idle_conns_per_host : 0,
     maxResponseHeaderBytes: config.max_response_header_size,
+    ...(config.proxy_protocol === null ? {} : { proxyProtocol: config.proxy_protocol }),
+    ...(config.local_address === null ? {} : { localAddress: config.local_address }),
+    ...(config.read_timeout === 0 ? {} : { readTimeoutMs: config.read_timeout }),
+    ...(config.write_timeout === 0 ? {} : { writeTimeoutMs: config.write_timeout }),
   };
 }

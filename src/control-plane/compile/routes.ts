@@ -1,16 +1,21 @@
 /** Routes, matchers and handlers: from config to plan. */
 import type {
+  HandleResponsePlan,
   HandlerPlan,
   MatcherPlan,
   MatcherSetPlan,
   ReverseProxyPlan,
+  RewriteSteps,
   RoutePlan,
   SectionHash,
+  StreamPlan,
 } from '../../shared/plan/types.ts';
-import type { InvokeConfig, LeafHandlerConfig, RewriteConfig } from '../config/schema/handlers.ts';
+import type { HandleResponseConfig } from '../config/schema/handle-response.ts';
+import type { InvokeConfig, LeafHandlerConfig } from '../config/schema/handlers.ts';
 import type { MapConfig } from '../config/schema/map-handler.ts';
 import type { MatcherSetConfig } from '../config/schema/matchers.ts';
 import type { ReverseProxyConfig } from '../config/schema/reverse-proxy.ts';
+import type { RewriteFields } from '../config/schema/rewrite.ts';
 import type { HandlerConfig, RouteConfig } from '../config/schema/routes.ts';
 import type { Compilation } from './compilation.ts';
 import { checkHandler, checkMatchers } from './data-plane-check.ts';
@@ -65,13 +70,20 @@ function compileHandler(run: Compilation, path: string, config: HandlerConfig, p
     const route = compileInvoked(run, path, config.name, (at, named) => compileRoute(run, at, named, pools));
     return { handler: 'subroute', routes: [route] };
   }
+  if (isCopy(config) && !run.routing.inResponse) {
+    return run.fail(path, `'${config.handler}' has no response to copy: write it inside handle_response`);
+  }
   const plan =
     config.handler === 'reverse_proxy' ? compileReverseProxy(run, path, config, pools) : compileOther(config);
   checkHandler(run, path, plan);
   return plan;
 }
 
-function compileOther(config: Exclude<LeafHandlerConfig, ReverseProxyConfig | InvokeConfig>): HandlerPlan {
+function isCopy({ handler }: HandlerConfig): boolean {
+  return handler === 'copy_response' || handler === 'copy_response_headers';
+}
+
+function compileOther(config: Exclude<LeafHandlerConfig, InvokeConfig>): HandlerPlan {
   switch (config.handler) {
     case 'static_response': {
       const { handler, status_code: statusCode, headers, body, close, abort } = config;
@@ -84,7 +96,7 @@ function compileOther(config: Exclude<LeafHandlerConfig, ReverseProxyConfig | In
         response: config.response === null ? null : compileResponseOps(config.response),
       };
     case 'rewrite':
-      return compileRewrite(config);
+      return { handler: 'rewrite', ...compileRewrite(config) };
     case 'vars':
       return { handler: 'vars', vars: config.vars };
     case 'error':
@@ -93,12 +105,15 @@ function compileOther(config: Exclude<LeafHandlerConfig, ReverseProxyConfig | In
       return compileMap(config);
     case 'request_body':
       return { handler: 'request_body', maxBytes: config.max_size };
+    case 'copy_response':
+      return { handler: 'copy_response', statusCode: config.status_code };
+    case 'copy_response_headers':
+      return config;
   }
 }
 
-function compileRewrite(config: RewriteConfig): HandlerPlan {
+function compileRewrite(config: RewriteFields): RewriteSteps {
   return {
-    handler: 'rewrite',
     method: config.method,
     uri: config.uri,
     stripPathPrefix: config.strip_path_prefix,
@@ -134,9 +149,36 @@ function compileReverseProxy(
     trustedProxies: config.trusted_proxies,
     retryMatch: compileRetryMatch(run, path, config.load_balancing.retry_match),
     requestBufferBytes: config.request_buffers,
+    ...(config.rewrite === null ? {} : { rewrite: compileRewrite(config.rewrite) }),
+    ...compileStreams(config),
     headersUp: request === null ? null : compileHeaderOps(request),
     headersDown: response === null ? null : compileResponseOps(response),
+    handleResponse: config.handle_response.map((entry, index) =>
+      compileHandleResponse(run, `${path}.handle_response.${index}`, entry, pools),
+    ),
   };
+}
+
+function compileHandleResponse(
+  run: Compilation,
+  path: string,
+  { match, status_code: statusCode, routes }: HandleResponseConfig,
+  pools: Set<SectionHash>,
+): HandleResponsePlan {
+  const { inResponse } = run.routing;
+  run.routing.inResponse = true;
+  const plans = routes.map((route, index) => compileRoute(run, `${path}.routes.${index}`, route, pools));
+  run.routing.inResponse = inResponse;
+  return {
+    match: match === null ? null : { status: match.status_code, headers: match.headers },
+    statusCode,
+    routes: plans,
+  };
+}
+
+function compileStreams(config: ReverseProxyConfig): { readonly streams?: StreamPlan } {
+  const { stream_timeout: timeoutMs, stream_close_delay: closeDelayMs } = config;
+  return timeoutMs === 0 && closeDelayMs === null ? {} : { streams: { timeoutMs, closeDelayMs } };
 }
 
 /** Checked apart from the handler, so that a fault is reported at the line of its `lb_retry_match`. */

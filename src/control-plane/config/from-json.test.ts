@@ -48,11 +48,19 @@ test('a handler without options gets every default', () => {
       max_response_header_size: 65_536,
       keep_alive: { enabled: true, idle_timeout: 120_000, max_idle_conns_per_host: 1024 },
       resolver: null,
+      proxy_protocol: null,
+      local_address: null,
+      read_timeout: 0,
+      write_timeout: 0,
     },
     trusted_proxies: [],
     headers: { request: null, response: null },
     request_buffers: 0,
+    stream_timeout: 0,
+    stream_close_delay: null,
+    rewrite: null,
     dynamic_upstreams: null,
+    handle_response: [],
   });
 });
 

@@ -1,5 +1,6 @@
 /** The part of an explanation that is about a pool: who may be picked, who is, and what is sent. */
 import { requestLines } from '../../data-plane/proxy/request-lines.ts';
+import { emptiesBody, upstreamRequest } from '../../data-plane/route/upstream-request.ts';
 import type { CompiledHeaderOps } from '../../data-plane/route/header-ops.ts';
 import { joinHostPort } from '../../shared/net/address.ts';
 import { stateName } from '../../data-plane/select/describe.ts';
@@ -56,9 +57,12 @@ function sentLines(request: ExplainedRequest, ops: readonly CompiledHeaderOps[])
   const { pool } = request.proxy!;
   const index = pool.nextEndpoint(request.position, 0);
   request.endpoint = index < 0 ? null : pool.endpoint(request.position, index);
+  const { rewrite } = request.proxy!;
+  const { method, target } = rewrite === null ? request : upstreamRequest(request, rewrite);
+  emptiesBody(request.head, request.method, method);
   const lines = requestLines(request, request.believed, pool.identity(request.position), ops);
   const fields = lines.split('\r\n').slice(0, -1).map(withoutSecret);
-  return [`${request.method} ${request.target} HTTP/1.1`, ...fields].map(utf8Of);
+  return [`${method} ${target} HTTP/1.1`, ...fields].map(utf8Of);
 }
 
 /** `header_up Authorization {env.TOKEN}` must not tell the token to whoever may ask. */

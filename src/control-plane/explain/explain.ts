@@ -107,6 +107,8 @@ function outcomeOf(
       return { kind: 'error', status: decision.status, message: decision.message };
     case 'abort':
       return { kind: 'abort' };
+    case 'copy':
+      throw new Error('a response is copied inside handle_response, which is not explained');
     case 'proxy':
       request.proxy = decision;
       return { kind: 'proxy', proxy: proxied() };

@@ -7,9 +7,11 @@ import { dialOptions } from '../../shared/net/address.ts';
 import { resetSocket } from '../../shared/net/reset.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
 import type { Endpoints, UpstreamContext } from '../pool/endpoints.ts';
+import { idleKey, type SocketPlan } from '../pool/socket-plan.ts';
 import type { TunnelEnd, UpstreamFailure, UpstreamSide, UpstreamUser } from '../proxy/sides.ts';
 import { Deadline, type Expirable } from '../wheel.ts';
 import { BodyReader } from './body-reader.ts';
+import { Discard } from './discard.ts';
 import { describeFault } from './errors.ts';
 import { BODY_CLOSE, FIELD_KEEP_ALIVE, type Head } from './head.ts';
 import type { HeadLimits } from './limits.ts';
@@ -19,7 +21,17 @@ import { findHeadEnd } from './scan.ts';
 import { UpstreamSocket } from './upstream-socket.ts';
 
 /** What the deadline of the connection means now. */
-type Waiting = 'dial' | 'response-head' | 'paused' | 'idle' | 'half-closed' | 'last-words' | 'none';
+type Waiting =
+  | 'discard'
+  | 'reading'
+  | 'writing'
+  | 'dial'
+  | 'response-head'
+  | 'paused'
+  | 'idle'
+  | 'half-closed'
+  | 'last-words'
+  | 'none';
 
 const KEEP_ALIVE_PROBE_MS = 15_000;
 /** A paused upstream is not read, so neither RST nor FIN is seen: after this long it is given up. */
@@ -28,6 +40,8 @@ const PAUSED_MAX_MS = 600_000;
 const HALF_CLOSED_MAX_MS = 300_000;
 /** Once a write has failed, all that the server ever sent is in the kernel: more than time enough to read it. */
 const LAST_WORDS_MS = 100;
+/** The body of a response that nobody wants must be there by then. */
+const DISCARD_MS = 5000;
 
 export class UpstreamConnection implements UpstreamSide, Expirable {
   reused = false;
@@ -36,6 +50,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   readonly #endpoint: EndpointPlan;
   readonly #deadline = new Deadline(this);
   #limits: HeadLimits;
+  #options: SocketPlan;
   #user: UpstreamUser | null;
   #socket!: UpstreamSocket;
   #writer!: MessageWriter;
@@ -65,16 +80,22 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     endpoint: EndpointPlan,
     user: UpstreamUser,
     limits: HeadLimits,
+    options: SocketPlan,
   ) {
     this.#owner = owner;
     this.#context = context;
     this.#endpoint = endpoint;
     this.#user = user;
     this.#limits = limits;
+    this.#options = options;
   }
 
   get slot(): number {
     return this.#endpoint.slot;
+  }
+
+  get idleKey(): number | string {
+    return idleKey(this.#endpoint.slot, this.#options.localAddress);
   }
 
   /** Idle, connected and not closed by the other side. */
@@ -88,8 +109,10 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
 
   dial(timeoutMs: number): void {
     const { host, port } = this.#endpoint;
+    const { localAddress } = this.#options;
     const options = {
       ...dialOptions(host, port),
+      ...(localAddress === undefined ? {} : { localAddress }),
       noDelay: true,
       keepAlive: true,
       keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
@@ -114,10 +137,11 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   }
 
   /** An idle connection gets its next user. */
-  adopt(user: UpstreamUser, limits: HeadLimits): void {
+  adopt(user: UpstreamUser, limits: HeadLimits, options: SocketPlan): void {
     this.reused = true;
     this.#user = user;
     this.#limits = limits;
+    this.#options = options;
     this.#wait('none', 0);
     user.onConnected(this);
   }
@@ -132,7 +156,9 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
 
   sendBody(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
     this.#bodySent = true;
-    return this.#writer.body(buffer, start, end, owned);
+    const open = this.#writer.body(buffer, start, end, owned);
+    if (!open && this.#options.writeTimeoutMs !== undefined) this.#awaitDrain(this.#options.writeTimeoutMs);
+    return open;
   }
 
   sendEnd(trailers: string): void {
@@ -144,7 +170,10 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   }
 
   expectHead(timeoutMs: number): void {
-    if (this.#awaiting && timeoutMs > 0) this.#wait('response-head', timeoutMs);
+    if (!this.#awaiting) return;
+    const limitMs = Math.min(timeoutMs > 0 ? timeoutMs : Infinity, this.#options.readTimeoutMs ?? Infinity);
+    if (limitMs !== Infinity) this.#wait('response-head', limitMs);
+    else if (this.#waiting === 'writing') this.#wait('none', 0);
   }
 
   pause(): void {
@@ -160,6 +189,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     if (this.#waiting === 'paused') {
       if (this.#tunnel !== null && this.#socket.writableEnded) this.#wait('half-closed', HALF_CLOSED_MAX_MS);
       else this.#wait('none', 0);
+      this.#awaitRead();
     }
     this.#socket.resume();
   }
@@ -188,6 +218,12 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     if (this.#paused) this.resume();
     this.#wait('idle', idleMs);
     this.#owner.keep(this, maxIdle);
+  }
+
+  discard(idleMs: number, maxIdle: number): void {
+    this.#user = new Discard(this, idleMs, maxIdle);
+    this.resume();
+    this.#wait('discard', DISCARD_MS);
   }
 
   /** It will not be used again: closes now, or when the running exchange is over. Tunnels go on. */
@@ -235,9 +271,13 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
       user?.onDialFailed('ETIMEDOUT');
     } else if (waiting === 'response-head') {
       this.#fail('timeout', 'no response head in time');
+    } else if (waiting === 'reading') {
+      this.#fail('timeout', 'silent in the middle of a response');
+    } else if (waiting === 'writing') {
+      this.#fail('timeout', 'took no bytes of the request in time');
     } else if (waiting === 'last-words') {
       this.#fail('closed', this.#errorCode);
-    } else if (waiting === 'idle') {
+    } else if (waiting === 'idle' || waiting === 'discard') {
       this.close();
     }
   }
@@ -251,8 +291,20 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     return true;
   }
 
+  /** `read_timeout`: counts anew with every read, while nothing else is waited for. */
+  #awaitRead(): void {
+    const { readTimeoutMs } = this.#options;
+    if (readTimeoutMs === undefined || this.#user === null || !this.#inBody || this.#tunnel !== null) return;
+    if (this.#waiting === 'none' || this.#waiting === 'reading') this.#wait('reading', readTimeoutMs);
+  }
+
+  /** `write_timeout`: counts from the first write that finds the socket full until it has taken everything. */
+  #awaitDrain(timeoutMs: number): void {
+    if (this.#waiting === 'none' && this.#awaiting) this.#wait('writing', timeoutMs);
+  }
+
   #wait(waiting: Waiting, ms: number): void {
-    if (this.#writeFailed && (waiting === 'none' || waiting === 'response-head')) {
+    if (this.#writeFailed && (waiting === 'none' || waiting === 'response-head' || waiting === 'reading')) {
       this.#waiting = 'last-words';
       this.#context.wheel.arm(this.#deadline, LAST_WORDS_MS);
       return;
@@ -269,6 +321,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   }
 
   #onDrain(): void {
+    if (this.#waiting === 'writing') this.#wait('none', 0);
     if (this.#tunnel !== null) this.#tunnel.onTunnelDrain();
     else this.#user?.onUpstreamDrain();
   }
@@ -287,6 +340,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     if (this.#pending === null) this.#consume(buffer, 0, size, false);
     else this.#consumePending(buffer, size);
     this.#user?.onResponseTurn();
+    this.#awaitRead();
     return !this.#paused;
   }
 
@@ -342,9 +396,8 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
       this.#interimBytes += headEnd - at;
       if (this.#interimBytes > this.#limits.maxBytes) return this.#fail('invalid', 'too many interim responses');
     }
-    const user = this.#user!;
-    user.onResponseHead(head);
-    if (this.#user === user && this.#tunnel === null && this.#inBody && this.#body.done) this.#complete(headEnd < end);
+    this.#user!.onResponseHead(head);
+    if (this.#user !== null && this.#tunnel === null && this.#inBody && this.#body.done) this.#complete(headEnd < end);
     return headEnd;
   }
 

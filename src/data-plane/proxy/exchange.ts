@@ -17,6 +17,7 @@ import {
   SERVER_LIMITS,
   SERVER_NO_UPSTREAM,
 } from '../../shared/state-table/layout.ts';
+import { proxyHeader } from '../../shared/net/proxy-header.ts';
 import { isTrustedPeer } from '../client-ip/derive.ts';
 import { BODY_LENGTH, BODY_NONE, FIELD_UPGRADE, type Head } from '../http1/head.ts';
 import { reasonOf } from '../http1/reasons.ts';
@@ -29,7 +30,10 @@ import {
   type RouteState,
 } from '../route/decision.ts';
 import type { CompiledHeaderOps } from '../route/header-ops.ts';
+import type { CompiledHandleResponse, UpstreamAnswer } from '../route/handle-response.ts';
 import type { LeftForResponse } from '../route/response-ops.ts';
+import type { Rewrite } from '../route/rewrite.ts';
+import { emptiesBody, upstreamRequest, type UpstreamRequest } from '../route/upstream-request.ts';
 import type { Generation, HttpServer } from '../server.ts';
 import type { World } from '../world.ts';
 import { countFailure, countResponse, exchangeBegan, exchangeLeft, type ExchangeOutcome } from './counting.ts';
@@ -43,12 +47,15 @@ import { RequestBody } from './request-body.ts';
 import { RequestFacts, type ConnectionFacts } from './request-facts.ts';
 import { requestLines, wantedUpgrade } from './request-lines.ts';
 import { responseLines } from './response-lines.ts';
+import { HeldBody } from './held-body.ts';
 import { idleTimeMs } from './idle-time.ts';
 import { NO_RETRY_FACTS, RetryRules } from './retry-rules.ts';
 import { isIdempotent, isSafe } from './retry.ts';
 import type { ClientSide, UpstreamFailure, UpstreamSide } from './sides.ts';
 import { Tries, type TryUser } from './tries.ts';
+import { limitTunnel } from './streams.ts';
 import { switchFault, Tunnel } from './tunnel.ts';
+import { answerOf, answerValue, reasonFor, replaceStatus } from './upstream-answer.ts';
 
 const NO_OPS: readonly CompiledHeaderOps[] = Object.freeze([]);
 const NO_FIELDS: readonly string[] = Object.freeze([]);
@@ -70,6 +77,10 @@ export class Exchange extends RequestFacts implements TryUser {
   #tries: Tries | null = null;
   /** What `header` handlers left for the response; null = nothing. */
   #left: LeftForResponse | null = null;
+  /** What the routes left for `handle_response`; null without one. */
+  #routeState: RouteState | null = null;
+  /** The last response that `handle_response` was asked about. */
+  #answer: UpstreamAnswer | null = null;
   #upstream: UpstreamSide | null = null;
   #rerouted = false;
   /** `lb_retry_match`; null = the default rules. */
@@ -86,6 +97,12 @@ export class Exchange extends RequestFacts implements TryUser {
   #maxBodyBytes = Infinity;
   /** The rest of the request body will not come, or is not wanted. */
   #bodyBroken = false;
+  /** What goes upstream when that is not what was routed; null = it is. */
+  #sent: UpstreamRequest | null = null;
+  /** The client sends a body that goes nowhere. */
+  #dropsRequestBody = false;
+  /** The body waits for what stands behind `handle_response`; null = it does not. */
+  #held: HeldBody | null = null;
 
   #responded = false;
   #status = 0;
@@ -112,6 +129,8 @@ export class Exchange extends RequestFacts implements TryUser {
   }
 
   proxyValue(name: string): string | undefined {
+    const answered = this.#answer === null ? undefined : answerValue(name, this.#answer);
+    if (answered !== undefined) return answered;
     return proxyValue(name, {
       upstream: this.#tries?.upstream ?? '',
       endpoint: this.#tries?.endpoint ?? null,
@@ -146,6 +165,8 @@ export class Exchange extends RequestFacts implements TryUser {
         return;
       }
       this.#proxy = decision;
+      this.#routeState = decision.handleResponse === null ? null : state;
+      this.#sent = decision.rewrite === null ? null : this.#rewrite(decision.rewrite);
       this.#retryRules = decision.retryOn === null ? null : new RetryRules(decision.retryOn);
       this.#tries = new Tries(this.#world, decision.pool.current, this, this, this.#startedAt);
       if (!this.#buffer(decision.requestBufferBytes)) this.#tries.next();
@@ -158,6 +179,31 @@ export class Exchange extends RequestFacts implements TryUser {
       this.#clientSide.reset();
       this.#finish('aborted', STATUS_CLIENT_GONE);
     }
+  }
+
+  #rewrite(rewrite: Rewrite): UpstreamRequest {
+    const sent = upstreamRequest(this, rewrite);
+    const held = new HeldBody(this.head, this.#requestComplete);
+    if (!emptiesBody(this.head, this.method, sent.method)) return sent;
+    this.#requestComplete = true;
+    if (this.#routeState !== null) {
+      this.#held = held;
+    } else {
+      // Nobody else can be given the body either.
+      this.#dropsRequestBody = true;
+      this.#bodyBroken = true;
+    }
+    return sent;
+  }
+
+  #releaseBody(held: HeldBody): void {
+    held.restore(this.head);
+    this.#requestComplete = held.complete;
+    this.#held = null;
+  }
+
+  get #sentMethod(): string {
+    return this.#sent === null ? this.method : this.#sent.method;
   }
 
   /** A failure of ours or of the upstreams, before any byte of a response. */
@@ -218,7 +264,8 @@ export class Exchange extends RequestFacts implements TryUser {
       this.#refuseBody();
       return;
     }
-    if (this.#upstream !== null) {
+    if (this.#dropsRequestBody) return;
+    if (this.#upstream !== null && this.#held === null) {
       this.#bodySent = true;
       this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_BYTES_SENT, end - start);
       if (!this.#upstream.sendBody(buffer, start, end, true)) this.#clientSide.pause();
@@ -231,10 +278,12 @@ export class Exchange extends RequestFacts implements TryUser {
   }
 
   onRequestEnd(trailers: string): void {
-    if (this.over) return;
+    if (this.over || this.#dropsRequestBody) return;
     this.#requestComplete = true;
     this.#requestTrailers = trailers;
-    if (this.#buffering) {
+    if (this.#held !== null) {
+      this.#held.complete = true;
+    } else if (this.#buffering) {
       this.#body!.whole = true;
       this.#endBuffering();
     } else if (this.#upstream !== null) {
@@ -300,7 +349,10 @@ export class Exchange extends RequestFacts implements TryUser {
     const ops = proxy.headersUp === null ? NO_OPS : [proxy.headersUp];
     const lines = requestLines(this, this.believesPeer(), this.#tries!.pool.identity(this.#tries!.position), ops);
     const chunked = this.head.body !== BODY_NONE && this.head.body !== BODY_LENGTH;
-    upstream.sendHead(`${this.method} ${this.target} HTTP/1.1`, lines, this.method, chunked);
+    const { method, target } = this.#sent ?? this;
+    const { proxyProtocol } = this.#tries!.pool.section.transport;
+    const preface = proxyProtocol === undefined ? '' : proxyHeader(proxyProtocol, this);
+    upstream.sendHead(`${preface}${method} ${target} HTTP/1.1`, lines, method, chunked);
     this.#sendWaiting(upstream);
     if (this.#requestComplete) this.#finishRequest(upstream);
     else if (!this.#starting) upstream.flush();
@@ -308,7 +360,7 @@ export class Exchange extends RequestFacts implements TryUser {
 
   #sendWaiting(upstream: UpstreamSide): void {
     const body = this.#body;
-    if (body === null || body.bytes === 0) return;
+    if (body === null || body.bytes === 0 || this.#held !== null) return;
     this.#world.facts.count(this.#tries!.endpoint!.slot, FACT_BYTES_SENT, body.bytes);
     this.#bodySent = true;
     let open = true;
@@ -328,15 +380,48 @@ export class Exchange extends RequestFacts implements TryUser {
     } else if (head.status < 200) {
       this.#status = 0;
       if (head.status === 100 && (!this.head.expectContinue || this.#body?.isKept === true)) return;
-      this.#clientSide.sendInterim(head.status, reasonText(head), responseLines(this, head, null, null, ''));
+      this.#clientSide.sendInterim(head.status, reasonFor(head, null), responseLines(this, head, null, null, ''));
     } else {
+      this.#answer = null;
       this.#tries!.watch?.answered(head.status);
       if (this.#retryRules?.readsResponses === true && this.#retriesResponse(this.#retryRules, head)) return;
-      this.#responded = true;
       this.#idleMs = idleTimeMs(this.#proxy!.pool.section.transport, head);
-      if (this.method !== this.head.method) this.#dropsBody = frameForOwnMethod(head, this.method, this.head.method);
-      this.#clientSide.sendHead(head.status, reasonText(head), this.#responseLines(head), head.body);
+      const { handleResponse } = this.#proxy!;
+      if (handleResponse !== null && this.#handlesResponse(handleResponse, head)) return;
+      this.#responded = true;
+      const method = this.#sentMethod;
+      if (method !== this.head.method) this.#dropsBody = frameForOwnMethod(head, method, this.head.method);
+      if (head.status !== this.#status && replaceStatus(head, this.#status, this.head.method)) this.#dropsBody = true;
+      const reason = reasonFor(head, this.#answer);
+      this.#clientSide.sendHead(head.status, reason, this.#responseLines(head), head.body);
     }
+  }
+
+  /** `handle_response`: true when something else than this response answers. The status may have been replaced. */
+  #handlesResponse(handling: CompiledHandleResponse<Pool>, head: Head): boolean {
+    const state = this.#routeState!;
+    this.#answer = answerOf(head);
+    const decision = handling.decide(this, state, this.#answer) ?? EMPTY_RESPONSE;
+    if (decision.kind === 'pass' || decision.kind === 'copy') {
+      if (state.responseOps.length > 0 || state.responseFields.length > 0) this.#left = state;
+      if (decision.status !== 0) this.#status = decision.status;
+      return false;
+    }
+    this.#dropResponse(head.status);
+    if (this.#held !== null) this.#releaseBody(this.#held);
+    if (decision.kind === 'proxy') this.forgetPicks();
+    if (decision.kind === 'proxy' && this.#bodyLost) this.#answerError(502);
+    else this.#follow(decision, state);
+    return true;
+  }
+
+  #dropResponse(status: number): void {
+    const upstream = this.#upstream!;
+    countResponse(this.#world, this.#tries!.endpoint!.slot, status, '');
+    this.#status = 0;
+    this.#leaveUpstream();
+    if (this.#requestComplete) upstream.discard(this.#idleMs, this.#proxy!.pool.section.transport.maxIdlePerEndpoint);
+    else upstream.reset();
   }
 
   #responseLines(head: Head): string {
@@ -367,7 +452,8 @@ export class Exchange extends RequestFacts implements TryUser {
 
   onResponseEnd(trailers: string, reusable: boolean): void {
     const upstream = this.#upstream!;
-    countResponse(this.#world, this.#tries!.endpoint!.slot, this.#status, this.affinity);
+    const status = this.#answer?.status ?? this.#status;
+    countResponse(this.#world, this.#tries!.endpoint!.slot, status, this.affinity);
     const keep = reusable && this.#requestComplete;
     this.#leaveUpstream();
     upstream.release(keep ? this.#idleMs : 0, this.#proxy!.pool.section.transport.maxIdlePerEndpoint);
@@ -401,17 +487,18 @@ export class Exchange extends RequestFacts implements TryUser {
 
   /** Its idle time was over just as it was used again: no fault of the server's (RFC 9112 section 9.3.1). */
   #idleEnded(endpoint: EndpointPlan): void {
-    if (this.#isReplayable && (isIdempotent(this.method) || this.#retryRules?.matchesFailure(this) === true)) this.#tries!.replay(endpoint);
+    if (this.#isReplayable && (isIdempotent(this.#sentMethod) || this.#retryRules?.matchesFailure(this) === true)) this.#tries!.replay(endpoint);
     else this.#answerError(502);
   }
 
   /** No upstream can be given the whole request any more. */
   get #bodyLost(): boolean {
-    return this.#bodyBroken || (this.#bodySent && !this.#isReplayable);
+    return this.#bodyBroken || this.#held !== null || (this.#bodySent && !this.#isReplayable);
   }
 
   /** Another upstream can be given the whole request: it has no body, or all of it is kept. */
   get #isReplayable(): boolean {
+    if (this.#held !== null) return true;
     return this.#requestComplete && (this.#body === null ? !this.#bodySent : this.#body.whole);
   }
 
@@ -419,7 +506,7 @@ export class Exchange extends RequestFacts implements TryUser {
     if (failure !== 'cut') this.#tries!.watch?.failed();
     const status = countFailure(this.#world, failure, slot, this.#tries!.upstream, detail);
     const byDefault = failure === 'closed' || failure === 'cut';
-    this.#reroute(slot, status, byDefault && !this.#rerouted && isSafe(this.method));
+    this.#reroute(slot, status, byDefault && !this.#rerouted && isSafe(this.#sentMethod));
   }
 
   /**
@@ -455,7 +542,11 @@ export class Exchange extends RequestFacts implements TryUser {
     this.#responded = true;
     this.#tries!.watch?.answered(101);
     countResponse(this.#world, slot, 101, this.affinity);
-    const tunnel = new Tunnel(this.#clientSide, upstream, () => this.#tunnelOver(tunnel, slot));
+    const tunnel = new Tunnel(this.#clientSide, upstream, () => {
+      stream?.end();
+      this.#tunnelOver(tunnel, slot);
+    });
+    const stream = limitTunnel(this.#world, this.#proxy!.streams, tunnel, agreed);
     this.#world.tunnelStarted();
     upstream.beginTunnel(tunnel.fromUpstream);
     this.#clientSide.beginTunnel(lines, tunnel.fromClient);
@@ -494,8 +585,4 @@ export class Exchange extends RequestFacts implements TryUser {
     this.#body = null;
     this.#world.giveHead(this.head);
   }
-}
-
-function reasonText(head: Head): string {
-  return head.text.slice(head.reasonStart, head.reasonEnd);
 }

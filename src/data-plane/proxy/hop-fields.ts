@@ -6,6 +6,7 @@ import {
   FIELD_ALT_SVC,
   FIELD_CONNECTION,
   FIELD_CONTENT_LENGTH,
+  FIELD_EXPECT,
   FIELD_HOST,
   FIELD_HTTP2_SETTINGS,
   FIELD_KEEP_ALIVE,
@@ -53,6 +54,16 @@ export const REQUEST_DROP_WITH_HOST: DropSet = dropSet(FIELD_TRAILER, FIELD_HOST
 /** Chunked requests: the announcement of trailers travels with them. */
 export const CHUNKED_REQUEST_DROP: DropSet = dropSet(FIELD_CONTENT_LENGTH, ...FORWARDED);
 export const CHUNKED_REQUEST_DROP_WITH_HOST: DropSet = dropSet(FIELD_CONTENT_LENGTH, FIELD_HOST, ...FORWARDED);
+
+/** Requests whose body the proxy drops: nothing may announce it, nor ask leave to send it. */
+export const EMPTIED_REQUEST_DROP: DropSet = dropSet(FIELD_TRAILER, FIELD_CONTENT_LENGTH, FIELD_EXPECT, ...FORWARDED);
+export const EMPTIED_REQUEST_DROP_WITH_HOST: DropSet = dropSet(
+  FIELD_TRAILER,
+  FIELD_CONTENT_LENGTH,
+  FIELD_EXPECT,
+  FIELD_HOST,
+  ...FORWARDED,
+);
 
 export const RESPONSE_DROP: DropSet = dropSet(FIELD_TRAILER);
 export const CHUNKED_RESPONSE_DROP: DropSet = dropSet(FIELD_CONTENT_LENGTH);

@@ -2,6 +2,9 @@
 import { forwardedFor, forwardedHost, forwardedProto } from '../client-ip/forwarded.ts';
 import {
   BODY_CHUNKED,
+  BODY_NONE,
+  FIELD_CONTENT_LENGTH,
+  FIELD_EXPECT,
   FIELD_X_FORWARDED_FOR,
   FIELD_X_FORWARDED_HOST,
   FIELD_X_FORWARDED_PROTO,
@@ -14,6 +17,8 @@ import type { RequestView } from '../route/request-view.ts';
 import {
   CHUNKED_REQUEST_DROP,
   CHUNKED_REQUEST_DROP_WITH_HOST,
+  EMPTIED_REQUEST_DROP,
+  EMPTIED_REQUEST_DROP_WITH_HOST,
   keptFields,
   keptLines,
   linesOf,
@@ -62,6 +67,10 @@ function operate(request: RequestView, added: string, fields: string[], ops: rea
 }
 
 function dropOf(head: Head, keepHost: boolean): DropSet {
+  // A head without a body that announces one: the proxy dropped it.
+  if (head.body === BODY_NONE && (head.first[FIELD_CONTENT_LENGTH]! >= 0 || head.first[FIELD_EXPECT]! >= 0)) {
+    return keepHost ? EMPTIED_REQUEST_DROP : EMPTIED_REQUEST_DROP_WITH_HOST;
+  }
   if (head.body === BODY_CHUNKED) return keepHost ? CHUNKED_REQUEST_DROP : CHUNKED_REQUEST_DROP_WITH_HOST;
   return keepHost ? REQUEST_DROP : REQUEST_DROP_WITH_HOST;
 }

@@ -52,6 +52,8 @@ export interface UpstreamSide extends RawSide {
   beginTunnel(end: TunnelEnd): void;
   /** Done with it: kept for `idleMs` among at most `maxIdle` others, closed when either is 0. */
   release(idleMs: number, maxIdle: number): void;
+  /** As `release`, before the response is complete: what is left of it is read and dropped, within bounds. */
+  discard(idleMs: number, maxIdle: number): void;
 }
 
 /** What the upstream's side tells the exchange. */

@@ -239,7 +239,9 @@ export class Tries implements Waiter {
     }
     this.endpoint = endpoint;
     const { responseLimits } = this.pool;
-    this.#dial = this.#world.endpoints.connect(endpoint, responseLimits, dialTimeoutMs, fresh, this.#user);
+    // A PROXY header is the first thing on a connection, and those of other pools go to the same slots.
+    const unused = fresh || transport.proxyProtocol !== undefined;
+    this.#dial = this.#world.endpoints.connect(endpoint, responseLimits, dialTimeoutMs, unused, this.#user, transport);
   }
 
   #state(): TryState {

@@ -2,7 +2,9 @@
  * Bytes after an upgrade: two sides, each half-closed, paused and reset on behalf of the other
  * (RFC 9293 section 3.6). A reset on one side is a reset on the other, never a clean end.
  */
+import type { Random } from '../../shared/random.ts';
 import type { RawSide, TunnelEnd } from './sides.ts';
+import { closeFrame, FrameTracker } from './websocket-frames.ts';
 
 export class Tunnel {
   /** Given to the client's side: what it reads goes upstream. */
@@ -23,6 +25,24 @@ export class Tunnel {
     if (this.fromClient.ended && this.fromUpstream.ended) this.over();
   }
 
+  /** From now on what a goodbye between frames needs is kept track of. `protocol` is the one that was agreed, lower case. */
+  limit(protocol: string): void {
+    if (protocol !== 'websocket') return;
+    this.fromClient.frames = new FrameTracker();
+    this.fromUpstream.frames = new FrameTracker();
+  }
+
+  /** A close frame where it stands between two others, then FIN, both ways. */
+  close(random: Random): void {
+    this.fromUpstream.sayGoodbye(() => closeFrame('client', random));
+    this.fromClient.sayGoodbye(() => closeFrame('server', random));
+  }
+
+  abort(): void {
+    this.fromClient.onTunnelReset();
+    this.fromUpstream.onTunnelReset();
+  }
+
   over(): void {
     if (this.#over) return;
     this.#over = true;
@@ -33,6 +53,10 @@ export class Tunnel {
 export class Half implements TunnelEnd {
   ended = false;
   bytes = 0;
+  /** null = not followed. */
+  frames: FrameTracker | null = null;
+  /** We have ended this direction: what still comes is read and dropped. */
+  #silenced = false;
   readonly #tunnel: Tunnel;
   readonly #target: RawSide;
 
@@ -42,15 +66,30 @@ export class Half implements TunnelEnd {
   }
 
   onTunnelData(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
+    if (this.#silenced) return true;
     this.bytes += end - start;
+    this.frames?.push(buffer, start, end);
     return this.#target.writeRaw(buffer, start, end, owned);
   }
 
   onTunnelFin(): void {
     if (this.ended) return;
     this.ended = true;
-    this.#target.finishRaw();
+    if (!this.#silenced) this.#target.finishRaw();
     this.#tunnel.finished();
+  }
+
+  /** The target sees the end of this direction; its own FIN is still waited for. */
+  sayGoodbye(frame: () => Buffer): void {
+    if (this.ended || this.#silenced) return;
+    this.#silenced = true;
+    if (this.frames !== null && this.frames.atBoundary && !this.frames.closed) {
+      const bytes = frame();
+      this.#target.writeRaw(bytes, 0, bytes.length, true);
+    }
+    this.#target.finishRaw();
+    // A side that waited for the other to read is read on: only so is its FIN seen.
+    this.#target.resume();
   }
 
   onTunnelReset(): void {

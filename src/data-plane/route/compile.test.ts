@@ -156,6 +156,7 @@ describe('a proxy decision', () => {
     requestBufferBytes: 0,
     headersUp: headerOps({ set: [['X', ['{http.reverse_proxy.upstream.hostport}']]] }),
     headersDown: null,
+    handleResponse: [],
   };
 
   test('says whom it trusts and whether its headers depend on the upstream', () => {

@@ -12,6 +12,12 @@ import { toBytes } from './bytes.ts';
 import { clearRouteState, type CompiledProxy, type Decision, type RouteState } from './decision.ts';
 import { ENDED, type CompileContext, type Handler, type Outcome } from './handler.ts';
 import { compileError } from './error.ts';
+import {
+  compileCopyResponse,
+  compileCopyResponseHeaders,
+  compileHandleResponse,
+  type Resume,
+} from './handle-response.ts';
 import { applyHeaderOps, compileHeaderOps } from './header-ops.ts';
 import { compileMap, mappedNames } from './map.ts';
 import { compileSets } from './match/compile.ts';
@@ -25,6 +31,7 @@ import { compileRetryMatch } from './retry-match.ts';
 import { compileRewrite } from './rewrite.ts';
 import { indexSites, sitesFor } from './site-index.ts';
 import { compileStaticResponse } from './static-response.ts';
+import { streamKey } from './stream-keys.ts';
 import { compileTemplate } from './template.ts';
 
 export interface CompiledRouter<Pool> {
@@ -100,11 +107,34 @@ function runRoutes<Pool>(
     }
     for (const handler of route.handlers) {
       const outcome = handler(request, state);
-      if (outcome !== null) return outcome;
+      if (outcome === null) continue;
+      if (outcome.kind === 'proxy' && outcome.handleResponse !== null) {
+        (state.resume ??= []).push(resumeBehind(routes, route, handler, spent));
+      }
+      return outcome;
     }
     if (route.terminal) return ENDED;
   }
   return null;
+}
+
+/** What follows `handler` in its list, for a `handle_response` that does not answer. */
+function resumeBehind<Pool>(
+  routes: readonly CompiledRoute<Pool>[],
+  route: CompiledRoute<Pool>,
+  handler: Handler<Pool>,
+  spent: readonly string[] | null,
+): Resume {
+  const rest: CompiledRoute<Pool> = {
+    ...route,
+    matches: null,
+    group: '',
+    handlers: route.handlers.slice(route.handlers.indexOf(handler) + 1),
+  };
+  const others = routes.slice(routes.indexOf(route) + 1).filter(({ group }) => spent?.includes(group) !== true);
+  const behind = [rest, ...others];
+  // The state of a request names no type of pool; it comes back to the router that made it.
+  return (request, state) => runRoutes(behind, request, state) as Outcome<never>;
 }
 
 function compileHandler<Pool>(plan: HandlerPlan, context: CompileContext<Pool>): Handler<Pool> {
@@ -126,6 +156,10 @@ function compileHandler<Pool>(plan: HandlerPlan, context: CompileContext<Pool>):
       return passing(compileMap(plan, facts));
     case 'request_body':
       return limitBody(plan.maxBytes);
+    case 'copy_response':
+      return compileCopyResponse(plan, facts);
+    case 'copy_response_headers':
+      return compileCopyResponseHeaders(plan);
     case 'reverse_proxy':
       return compileProxy(plan, context);
   }
@@ -191,6 +225,9 @@ function compileProxy<Pool>(plan: ReverseProxyPlan, context: CompileContext<Pool
     trusted: plan.trustedProxies.length === 0 ? null : compilePrefixes(plan.trustedProxies),
     retryOn: compileRetryMatch(plan.retryMatch, context),
     requestBufferBytes: plan.requestBufferBytes,
+    handleResponse: compileHandleResponse(plan.handleResponse, ({ routes }) => compileSubroute(routes, context), facts),
+    rewrite: plan.rewrite === undefined ? null : compileRewrite(plan.rewrite, facts),
+    streams: plan.streams === undefined ? null : { ...plan.streams, key: streamKey(plan) },
     usesProxyValues: headersUp !== null && headersUp.usesProxyValues,
   });
   return () => decision;

@@ -1,10 +1,13 @@
 /** What routing a request comes to. */
 import type { PrefixSet } from '../../shared/net/cidr.ts';
+import type { StreamPlan } from '../../shared/plan/types.ts';
 import type { CompiledHeaderOps } from './header-ops.ts';
 import type { CompiledRetryMatch } from './retry-match.ts';
+import type { CompiledHandleResponse, Resume, UpstreamAnswer } from './handle-response.ts';
 import type { CompiledResponseOps, LeftForResponse } from './response-ops.ts';
+import type { Rewrite } from './rewrite.ts';
 
-export type Decision<Pool> = CompiledProxy<Pool> | RespondDecision | ErrorDecision | AbortDecision;
+export type Decision<Pool> = CompiledProxy<Pool> | RespondDecision | CopyDecision | ErrorDecision | AbortDecision;
 
 /** Hand the request to an upstream of `pool`. The same object for every request of the handler. */
 export interface CompiledProxy<Pool> {
@@ -20,8 +23,19 @@ export interface CompiledProxy<Pool> {
   readonly retryOn: CompiledRetryMatch | null;
   /** Bytes of a request body that are read before an upstream is asked, and kept; 0 = none. */
   readonly requestBufferBytes: number;
+  /** `handle_response`, `replace_status`; null = responses go to the client as they are. */
+  readonly handleResponse: CompiledHandleResponse<Pool> | null;
+  /** Changes the request line that goes upstream; null = nothing does. */
+  readonly rewrite: Rewrite | null;
+  /** Limits for tunnels; null = none. */
+  readonly streams: CompiledStreams | null;
   /** `headersUp` reads `{http.reverse_proxy.…}`: apply it again for each try. */
   readonly usesProxyValues: boolean;
+}
+
+export interface CompiledStreams extends StreamPlan {
+  /** What the handler is, in full: a generation that has one with the same key keeps its tunnels. */
+  readonly key: string;
 }
 
 /** Answer it ourselves. Finish the fields with `finishOwnFields`. */
@@ -34,6 +48,13 @@ export interface RespondDecision {
   readonly body: string;
   /** Close the connection afterwards. */
   readonly close: boolean;
+}
+
+/** `copy_response`: the client gets the response of the upstream. Only made while there is one. */
+export interface CopyDecision {
+  readonly kind: 'copy';
+  /** 0 = that of the upstream. */
+  readonly status: number;
 }
 
 /** Let the error routes of the server answer; without any, a plain response with this status. */
@@ -67,16 +88,22 @@ export interface RouteState extends LeftForResponse {
   readonly responseOps: CompiledResponseOps[];
   /** Bytes of request body that may go upstream. */
   maxBodyBytes: number;
+  /** What runs behind a `reverse_proxy` with `handle_response`, innermost list first; null = nothing was left out. */
+  resume: Resume[] | null;
+  /** The response `handle_response` is about; null outside of it. */
+  answer: UpstreamAnswer | null;
 }
 
 export function createRouteState(): RouteState {
-  return { responseFields: [], responseOps: [], maxBodyBytes: Infinity };
+  return { responseFields: [], responseOps: [], maxBodyBytes: Infinity, resume: null, answer: null };
 }
 
 export function clearRouteState(state: RouteState): void {
   empty(state.responseFields);
   empty(state.responseOps);
   state.maxBodyBytes = Infinity;
+  state.resume = null;
+  state.answer = null;
 }
 
 /** HOT. Writing a length costs more than the rest of a short route, and the list is nearly always empty. */

@@ -51,6 +51,7 @@ export function mappedNames(plans: readonly RoutePlan[], names: Set<string> = ne
 
 function addNames(plan: HandlerPlan, names: Set<string>): void {
   if (plan.handler === 'subroute') mappedNames(plan.routes, names);
+  if (plan.handler === 'reverse_proxy') for (const { routes } of plan.handleResponse) mappedNames(routes, names);
   if (plan.handler === 'map') for (const name of plan.destinations) names.add(name);
 }
 

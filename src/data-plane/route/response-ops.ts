@@ -13,7 +13,7 @@ export interface CompiledResponseOps {
   readonly fits: ResponseTest | null;
 }
 
-type ResponseTest = (status: number, fields: readonly string[]) => boolean;
+export type ResponseTest = (status: number, fields: readonly string[]) => boolean;
 
 /** What `header` handlers met on the way left for the response. */
 export interface LeftForResponse {
@@ -76,7 +76,7 @@ function applyResponseOps(down: CompiledResponseOps, status: number, fields: str
 }
 
 /** Status codes, or classes as 1 to 5; and fields as a `header` matcher has them. All parts must fit. */
-function compileRequire(plan: ResponseRequirePlan): ResponseTest {
+export function compileRequire(plan: ResponseRequirePlan): ResponseTest {
   const statuses = plan.status;
   const fieldTests = Object.entries(plan.headers).map(([name, values]) => compileFieldTest(name, values));
   return (status, fields) =>

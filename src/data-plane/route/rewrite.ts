@@ -3,7 +3,7 @@
  * touched: nothing is decoded and encoded again.
  */
 import { ConfigError } from '../../shared/config-error.ts';
-import type { RewritePlan } from '../../shared/plan/types.ts';
+import type { RewriteSteps } from '../../shared/plan/types.ts';
 import type { ProcessFacts } from './placeholder/placeholder.ts';
 import { compileRegexp, compileReplacement, replaceMatches } from './regexp.ts';
 import type { RequestView } from './request-view.ts';
@@ -18,7 +18,7 @@ export type Rewrite = (request: RequestView) => void;
 type Step = (parts: SplitTarget, request: RequestView) => SplitTarget;
 
 /** Throws `ConfigError` for a target with a fragment, for bad expressions and for unknown placeholders of Caddy's. */
-export function compileRewrite(plan: RewritePlan, facts: ProcessFacts): Rewrite {
+export function compileRewrite(plan: RewriteSteps, facts: ProcessFacts): Rewrite {
   const method = plan.method === '' ? null : compileTemplate(plan.method, 'all', { encoding: 'text', facts });
   const steps: Step[] = [];
   if (plan.uri !== '') steps.push(compileUri(plan.uri, facts));
@@ -84,7 +84,7 @@ function pathStep(text: string, cut: (path: string, affix: string) => string, fa
 }
 
 /** Replaces in path and query, each up to `limit` times (0 = all). */
-function compileSubstring(rule: RewritePlan['uriSubstring'][number], facts: ProcessFacts): Step {
+function compileSubstring(rule: RewriteSteps['uriSubstring'][number], facts: ProcessFacts): Step {
   const find = compileTemplate(rule.find, 'all', { encoding: 'text', facts });
   const put = compileTemplate(rule.replace, 'all', { encoding: 'target', facts });
   const limit = rule.limit > 0 ? rule.limit : Infinity;
@@ -101,7 +101,7 @@ function compileSubstring(rule: RewritePlan['uriSubstring'][number], facts: Proc
 }
 
 /** Replaces every match in the path as it stands, escapes included. A path never begins a query here. */
-function compilePathRegexp(rule: RewritePlan['pathRegexp'][number], facts: ProcessFacts): Step {
+function compilePathRegexp(rule: RewriteSteps['pathRegexp'][number], facts: ProcessFacts): Step {
   const regexp = compileRegexp(rule.find);
   const replacement = compileReplacement(rule.replace, facts, 'target');
   return ({ path, query }, request) => {

@@ -174,6 +174,8 @@ export type HandlerPlan =
   | ErrorPlan
   | MapPlan
   | RequestBodyPlan
+  | CopyResponsePlan
+  | CopyResponseHeadersPlan
   | ReverseProxyPlan;
 
 export interface StaticResponsePlan {
@@ -224,6 +226,20 @@ export interface RequestBodyPlan {
   readonly maxBytes: number;
 }
 
+/** In `handle_response`: the response of the upstream goes to the client. */
+export interface CopyResponsePlan {
+  readonly handler: 'copy_response';
+  /** A number or a template; '' (default) = the status of the upstream. */
+  readonly statusCode: string;
+}
+
+/** In `handle_response`: fields of the upstream's response join whatever answers. Both lists empty = all of them. */
+export interface CopyResponseHeadersPlan {
+  readonly handler: 'copy_response_headers';
+  readonly include: readonly string[];
+  readonly exclude: readonly string[];
+}
+
 export interface HeadersPlan {
   readonly handler: 'headers';
   readonly request: HeaderOpsPlan | null;
@@ -259,8 +275,11 @@ export interface ResponseRequirePlan {
   readonly headers: Readonly<Record<string, readonly string[] | null>>;
 }
 
-export interface RewritePlan {
+export interface RewritePlan extends RewriteSteps {
   readonly handler: 'rewrite';
+}
+
+export interface RewriteSteps {
   readonly method: string;
   /** Template of the new request target; '' = unchanged. */
   readonly uri: string;
@@ -280,8 +299,30 @@ export interface ReverseProxyPlan {
   readonly retryMatch: readonly MatcherSetPlan[];
   /** Request bodies up to this size are read before an upstream is asked, and kept for further tries; 0 = none. */
   readonly requestBufferBytes: number;
+  /** Changes the request line that goes upstream and nothing else; absent = none. */
+  readonly rewrite?: RewriteSteps;
+  /** Limits for tunnels; absent = none. */
+  readonly streams?: StreamPlan;
   readonly headersUp: HeaderOpsPlan | null;
   readonly headersDown: ResponseHeaderOpsPlan | null;
+  /** Of these the first that fits the response of an upstream is used; empty (default) = it goes to the client. */
+  readonly handleResponse: readonly HandleResponsePlan[];
+}
+
+export interface HandleResponsePlan {
+  /** null = every response. */
+  readonly match: ResponseRequirePlan | null;
+  /** A number or a template: only the status changes. '' = `routes` answer. */
+  readonly statusCode: string;
+  readonly routes: readonly RoutePlan[];
+}
+
+/** How long a tunnel may last. */
+export interface StreamPlan {
+  /** `stream_timeout`; 0 = any time. */
+  readonly timeoutMs: number;
+  /** `stream_close_delay`: time left once no handler like this one is in force any more; null = any time. */
+  readonly closeDelayMs: number | null;
 }
 
 /** The upstreams of one handler, how one is picked, and how it is spoken to. */
@@ -350,6 +391,14 @@ export interface TransportPlan {
   readonly maxIdlePerEndpoint: number;
   /** Bytes of a response head. Default 65 536. */
   readonly maxResponseHeaderBytes: number;
+  /** Connections begin with a PROXY header of this version and carry one request; absent = none. */
+  readonly proxyProtocol?: 'v1' | 'v2';
+  /** IP address that connections are made from; absent = what the system picks. */
+  readonly localAddress?: string;
+  /** Longest silence of an upstream that owes a response, or the rest of one; absent = any. */
+  readonly readTimeoutMs?: number;
+  /** How long an upstream may take no bytes of a request; absent = any time. */
+  readonly writeTimeoutMs?: number;
 }
 
 /** Selection, as configured. `fallback` is another policy. */

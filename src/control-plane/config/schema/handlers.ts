@@ -1,13 +1,15 @@
 /** The handlers that contain no routes. */
 import { z } from 'zod';
+import { copyResponseHeadersSchema, copyResponseSchema } from './copy-response.ts';
+import type { CopyResponseConfig, CopyResponseHeadersConfig } from './copy-response.ts';
 import { fieldMap, headerOpsSchema, responseHeaderOpsSchema } from './header-ops.ts';
 import type { HeaderOpsConfig, ResponseHeaderOpsConfig } from './header-ops.ts';
 import { mapSchema } from './map-handler.ts';
 import type { MapConfig } from './map-handler.ts';
-import { fieldValue, hasPlaceholder, method, re2Pattern } from './patterns.ts';
+import { fieldValue, statusCode } from './patterns.ts';
 import { accept, flag, list, notYet, object, orNull, text, wholeNumber } from './primitives.ts';
-import { reverseProxySchema } from './reverse-proxy.ts';
-import type { ReverseProxyConfig } from './reverse-proxy.ts';
+import { rewriteShape } from './rewrite.ts';
+import type { RewriteFields } from './rewrite.ts';
 
 export interface StaticResponseConfig {
   readonly handler: 'static_response';
@@ -25,14 +27,8 @@ export interface HeadersConfig {
   readonly response: ResponseHeaderOpsConfig | null;
 }
 
-export interface RewriteConfig {
+export interface RewriteConfig extends RewriteFields {
   readonly handler: 'rewrite';
-  readonly method: string;
-  readonly uri: string;
-  readonly strip_path_prefix: string;
-  readonly strip_path_suffix: string;
-  readonly uri_substring: readonly { readonly find: string; readonly replace: string; readonly limit: number }[];
-  readonly path_regexp: readonly { readonly find: string; readonly replace: string }[];
 }
 
 export interface ErrorConfig {
@@ -66,18 +62,13 @@ export type LeafHandlerConfig =
   | ErrorConfig
   | MapConfig
   | RequestBodyConfig
-  | InvokeConfig
-  | ReverseProxyConfig;
-
-const statusCode = accept('a status code from 200 to 599, or a placeholder', (value) => {
-  const word = typeof value === 'number' ? String(value) : value;
-  if (typeof word !== 'string') return undefined;
-  return /^[2-5]\d\d$/.test(word) || hasPlaceholder(word) ? word : undefined;
-});
+  | CopyResponseConfig
+  | CopyResponseHeadersConfig
+  | InvokeConfig;
 
 const staticResponse: z.ZodType<StaticResponseConfig> = object({
   handler: z.literal('static_response'),
-  status_code: statusCode.default(''),
+  status_code: statusCode().default(''),
   headers: fieldMap(list(fieldValue())).default({}),
   body: text().default(''),
   close: flag().default(false),
@@ -90,27 +81,7 @@ const headers: z.ZodType<HeadersConfig> = object({
   response: orNull(responseHeaderOpsSchema),
 });
 
-const substring = object({
-  find: text().refine((value) => value !== '', { error: 'expected a text to find, found an empty one' }),
-  replace: text().default(''),
-  limit: wholeNumber(0, 1_000_000).default(0),
-});
-
-const pathRegexp = object({
-  find: re2Pattern().refine((value) => value !== '', { error: 'expected an expression to find, found an empty one' }),
-  replace: text().default(''),
-});
-
-const rewrite: z.ZodType<RewriteConfig> = object({
-  handler: z.literal('rewrite'),
-  method: method().default(''),
-  uri: fieldValue().default(''),
-  strip_path_prefix: text().default(''),
-  strip_path_suffix: text().default(''),
-  uri_substring: list(substring).default([]),
-  path_regexp: list(pathRegexp).default([]),
-  query: notYet('uri query'),
-});
+const rewrite: z.ZodType<RewriteConfig> = object({ handler: z.literal('rewrite'), ...rewriteShape });
 
 const value = accept('a text, a number or true/false', (found) => {
   return typeof found === 'string' || typeof found === 'number' || typeof found === 'boolean'
@@ -127,7 +98,7 @@ const vars: z.ZodType<VarsConfig> = z
 const error: z.ZodType<ErrorConfig> = object({
   handler: z.literal('error'),
   error: text().default(''),
-  status_code: statusCode.default('500'),
+  status_code: statusCode().default('500'),
 });
 
 const MAX_BODY_BYTES = 2 ** 50;
@@ -149,8 +120,6 @@ const invoke: z.ZodType<InvokeConfig> = object({
 export const NOT_YET_HANDLERS: readonly string[] = Object.freeze([
   'acme_server',
   'authentication',
-  'copy_response',
-  'copy_response_headers',
   'encode',
   'file_server',
   'intercept',
@@ -172,6 +141,7 @@ export const leafHandlers: Readonly<Record<LeafHandlerConfig['handler'], z.ZodTy
     map: mapSchema,
     request_body: requestBody,
     invoke,
-    reverse_proxy: reverseProxySchema,
+    copy_response: copyResponseSchema,
+    copy_response_headers: copyResponseHeadersSchema,
   },
 );

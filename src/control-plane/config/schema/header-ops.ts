@@ -18,10 +18,12 @@ export interface HeaderOpsConfig {
 
 export interface ResponseHeaderOpsConfig extends HeaderOpsConfig {
   readonly deferred: boolean;
-  readonly require: {
-    readonly status_code: readonly number[];
-    readonly headers: Readonly<Record<string, readonly string[] | null>>;
-  } | null;
+  readonly require: ResponseMatcherConfig | null;
+}
+
+export interface ResponseMatcherConfig {
+  readonly status_code: readonly number[];
+  readonly headers: Readonly<Record<string, readonly string[] | null>>;
 }
 
 /** An object whose keys are header fields. A key that is none is refused under its own path. */
@@ -49,7 +51,7 @@ const operations = {
   replace: fieldMap(list(replacement)).default({}),
 };
 
-const requirement = object({
+export const responseMatcherSchema: z.ZodType<ResponseMatcherConfig> = object({
   status_code: list(statusPattern()).default([]),
   headers: fieldMap(list(text('a header value')).nullable()).default({}),
 });
@@ -59,5 +61,5 @@ export const headerOpsSchema: z.ZodType<HeaderOpsConfig> = object(operations);
 export const responseHeaderOpsSchema: z.ZodType<ResponseHeaderOpsConfig> = object({
   ...operations,
   deferred: flag().default(false),
-  require: orNull(requirement),
+  require: orNull(responseMatcherSchema),
 });

@@ -26,6 +26,15 @@ export function fieldValue(): z.ZodType<string> {
   return textLike(/^[^\r\n\0]*$/, 'a header value without CR, LF and NUL');
 }
 
+/** A number or a template, as text. */
+export function statusCode(): z.ZodType<string> {
+  return accept('a status code from 200 to 599, or a placeholder', (value) => {
+    const word = typeof value === 'number' ? String(value) : value;
+    if (typeof word !== 'string') return undefined;
+    return /^[2-5]\d\d$/.test(word) || hasPlaceholder(word) ? word : undefined;
+  });
+}
+
 export function method(): z.ZodType<string> {
   return textLike(TOKEN, 'a request method such as GET');
 }

@@ -4,17 +4,24 @@ import { healthChecksSchema } from './health-checks.ts';
 import type { HealthChecksConfig } from './health-checks.ts';
 import { headerOpsSchema, responseHeaderOpsSchema } from './header-ops.ts';
 import type { HeaderOpsConfig, ResponseHeaderOpsConfig } from './header-ops.ts';
+import { handleResponseSchema } from './handle-response.ts';
+import type { HandleResponseConfig } from './handle-response.ts';
 import { loadBalancingSchema } from './load-balancing.ts';
 import type { LoadBalancingConfig } from './load-balancing.ts';
-import { parseDuration } from './duration.ts';
 import { dynamicUpstreamsSchema } from './dynamic-upstreams.ts';
 import type { DynamicUpstreamsConfig } from './dynamic-upstreams.ts';
 import { ipRange } from './patterns.ts';
-import { list, NOT_YET, notYet, object, only, orDefaults, orNull, wholeNumber } from './primitives.ts';
+import { duration, list, notYet, object, only, orDefaults, orNull, wholeNumber } from './primitives.ts';
+import { upstreamRewriteSchema } from './rewrite.ts';
+import type { RewriteFields } from './rewrite.ts';
+import type { RouteConfig } from './routes.ts';
 import { transportSchema } from './transport.ts';
 import type { TransportConfig } from './transport.ts';
 import { upstreamSchema } from './upstream.ts';
 import type { UpstreamConfig } from './upstream.ts';
+
+const DAY_MS = 86_400_000;
+const MAX_STREAM_MS = 30 * DAY_MS;
 
 export interface ReverseProxyConfig {
   readonly handler: 'reverse_proxy';
@@ -26,10 +33,17 @@ export interface ReverseProxyConfig {
   readonly trusted_proxies: readonly string[];
   /** Bytes of a request body that are read before an upstream is asked; 0 = none. */
   readonly request_buffers: number;
+  /** Milliseconds a tunnel may last; 0 = any time. */
+  readonly stream_timeout: number;
+  /** Milliseconds a tunnel lasts once its handler is gone from the config; null = any time. */
+  readonly stream_close_delay: number | null;
+  /** Changes of what goes upstream. */
+  readonly rewrite: RewriteFields | null;
   readonly headers: {
     readonly request: HeaderOpsConfig | null;
     readonly response: ResponseHeaderOpsConfig | null;
   };
+  readonly handle_response: readonly HandleResponseConfig[];
 }
 
 /** A cap is part of the promise that memory is bounded, so `unlimited` (-1) is refused. */
@@ -37,29 +51,29 @@ const requestBuffers = wholeNumber(0, 64 * 1024 * 1024);
 
 const headers = object({ request: orNull(headerOpsSchema), response: orNull(responseHeaderOpsSchema) });
 
-/** Every write is flushed at once, which is what 0 and a negative interval ask for; batching does not exist. */
-const flushInterval = z.unknown().refine((value) => (parseDuration(value) ?? 1) <= 0, {
-  error: "'flush_interval above 0' is not supported yet",
-  params: { [NOT_YET]: true },
-});
+/** An upper limit of what may be held back. Nothing ever is, so every value is kept. */
+const flushInterval = duration(-DAY_MS, DAY_MS);
 
-export const reverseProxySchema: z.ZodType<ReverseProxyConfig> = object({
-  handler: z.literal('reverse_proxy'),
-  upstreams: list(upstreamSchema).default([]),
-  load_balancing: orDefaults(loadBalancingSchema),
-  health_checks: orDefaults(healthChecksSchema),
-  transport: orDefaults(transportSchema),
-  trusted_proxies: list(ipRange()).default([]),
-  headers: orDefaults(headers),
-  flush_interval: flushInterval.optional(),
-  verbose_logs: only([false], 'verbose_logs'),
-  circuit_breaker: notYet('circuit_breaker'),
-  dynamic_upstreams: orNull(dynamicUpstreamsSchema),
-  request_buffers: requestBuffers.default(0),
-  response_buffers: notYet('response_buffers'),
-  stream_timeout: notYet('stream_timeout'),
-  stream_close_delay: notYet('stream_close_delay'),
-  stream_buffer_size: notYet('stream_buffer_size'),
-  rewrite: notYet('rewrite in reverse_proxy'),
-  handle_response: notYet('handle_response'),
-});
+/** `route`: of `handle_response`, whose routes contain this handler in turn. */
+export function reverseProxySchema(route: z.ZodType<RouteConfig>): z.ZodType<ReverseProxyConfig> {
+  return object({
+    handler: z.literal('reverse_proxy'),
+    upstreams: list(upstreamSchema).default([]),
+    load_balancing: orDefaults(loadBalancingSchema),
+    health_checks: orDefaults(healthChecksSchema),
+    transport: orDefaults(transportSchema),
+    trusted_proxies: list(ipRange()).default([]),
+    headers: orDefaults(headers),
+    flush_interval: flushInterval.optional(),
+    verbose_logs: only([false], 'verbose_logs'),
+    circuit_breaker: notYet('circuit_breaker'),
+    dynamic_upstreams: orNull(dynamicUpstreamsSchema),
+    request_buffers: requestBuffers.default(0),
+    response_buffers: notYet('response_buffers'),
+    stream_timeout: duration(0, MAX_STREAM_MS).default(0),
+    stream_close_delay: orNull(duration(0, MAX_STREAM_MS)),
+    stream_buffer_size: notYet('stream_buffer_size'),
+    rewrite: orNull(upstreamRewriteSchema),
+    handle_response: list(handleResponseSchema(route)).default([]),
+  });
+}

@@ -6,6 +6,8 @@ import { matcherSetSchema } from './matchers.ts';
 import type { MatcherSetConfig } from './matchers.ts';
 import { moduleOf } from './module.ts';
 import { flag, list, notYet, object, text } from './primitives.ts';
+import { reverseProxySchema } from './reverse-proxy.ts';
+import type { ReverseProxyConfig } from './reverse-proxy.ts';
 
 export interface RouteConfig {
   readonly group: string;
@@ -19,7 +21,7 @@ export interface SubrouteConfig {
   readonly routes: readonly RouteConfig[];
 }
 
-export type HandlerConfig = SubrouteConfig | LeafHandlerConfig;
+export type HandlerConfig = SubrouteConfig | ReverseProxyConfig | LeafHandlerConfig;
 
 const subroute: z.ZodType<SubrouteConfig> = object({
   handler: z.literal('subroute'),
@@ -27,10 +29,12 @@ const subroute: z.ZodType<SubrouteConfig> = object({
   errors: notYet('handle_errors'),
 });
 
+const reverseProxy: z.ZodType<ReverseProxyConfig> = reverseProxySchema(z.lazy(() => routeSchema));
+
 const handler: z.ZodType<HandlerConfig> = moduleOf<HandlerConfig>({
   key: 'handler',
   noun: 'handler',
-  modules: () => ({ subroute, ...leafHandlers }),
+  modules: () => ({ subroute, ...leafHandlers, reverse_proxy: reverseProxy }),
   notYet: NOT_YET_HANDLERS,
 });
 

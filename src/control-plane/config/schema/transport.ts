@@ -1,8 +1,9 @@
 /** `transport`: how upstreams are spoken to. */
 import { z } from 'zod';
+import { parseIp } from '../../../shared/net/ip.ts';
 import { moduleOf } from './module.ts';
 import { resolverAddress } from './patterns.ts';
-import { duration, flag, list, NOT_YET, notYet, object, only, orNull, text, wholeNumber } from './primitives.ts';
+import { accept, duration, flag, list, NOT_YET, notYet, object, oneOf, only, orNull, text, wholeNumber } from './primitives.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -16,6 +17,14 @@ export interface TransportConfig {
   /** Bytes. */
   readonly max_response_header_size: number;
   readonly keep_alive: KeepAliveConfig;
+  /** Sent at the beginning of every connection; null = none. */
+  readonly proxy_protocol: 'v1' | 'v2' | null;
+  /** IP address that connections are made from; null = any. */
+  readonly local_address: string | null;
+  /** Milliseconds without a byte of a response that is owed, 0 = any. */
+  readonly read_timeout: number;
+  /** Milliseconds in which no byte of a request is taken, 0 = any. */
+  readonly write_timeout: number;
   readonly resolver: { readonly addresses: readonly string[] } | null;
 }
 
@@ -61,6 +70,10 @@ const networkProxy = moduleOf<{ from: 'none' }>({
   notYet: ['url'],
 });
 
+const localAddress = accept('an IP address of this machine', (value) => {
+  return typeof value === 'string' ? (parseIp(value)?.text ?? undefined) : undefined;
+});
+
 const http: z.ZodType<TransportConfig> = object({
   protocol: z.literal('http'),
   dial_timeout: duration(1, HOUR_MS).default(3000),
@@ -72,16 +85,16 @@ const http: z.ZodType<TransportConfig> = object({
   compression: only([false], 'compression'),
   network_proxy: networkProxy.optional(),
   tls: notYet('https upstreams'),
-  proxy_protocol: notYet('proxy_protocol'),
+  proxy_protocol: orNull(oneOf(['v1', 'v2'])),
   forward_proxy_url: notYet('forward_proxy_url'),
   read_buffer_size: notYet('read_buffer'),
   write_buffer_size: notYet('write_buffer'),
-  read_timeout: notYet('read_timeout'),
-  write_timeout: notYet('write_timeout'),
+  read_timeout: duration(0, DAY_MS).default(0),
+  write_timeout: duration(0, DAY_MS).default(0),
   dial_fallback_delay: notYet('dial_fallback_delay'),
   expect_continue_timeout: notYet('expect_continue_timeout'),
   max_conns_per_host: notYet('max_conns_per_host'),
-  local_address: notYet('local_address'),
+  local_address: orNull(localAddress),
 });
 
 export const transportSchema: z.ZodType<TransportConfig> = moduleOf<TransportConfig>({

@@ -17,6 +17,8 @@ const LATE_SHARE = 0.1;
 export interface ExchangeRequest {
   readonly method: string;
   readonly bytes: Buffer;
+  /** IP address the connection is made from; absent = any. */
+  readonly localAddress?: string;
   readonly timeoutMs: number;
   readonly maxBodyBytes: number;
   /** Enough of the response is here to judge it. */
@@ -54,7 +56,10 @@ class Exchange {
     this.#target = target;
     this.#request = request;
     this.#response = new ResponseReader(request.method, request.maxBodyBytes);
-    this.#socket = net.connect(dialOptions(target.host, target.port));
+    this.#socket = net.connect({
+      ...dialOptions(target.host, target.port),
+      ...(request.localAddress === undefined ? {} : { localAddress: request.localAddress }),
+    });
     const deadline = watchDeadline(deps.clock, request.timeoutMs, (lateMs) => this.#expire(lateMs));
     const cancel = (): void => this.#settle('LOCAL_TROUBLE', 'the check was cancelled');
     this.#settle = (reason, detail) => {

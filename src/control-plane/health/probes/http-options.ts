@@ -1,4 +1,5 @@
 import type { RE2JS } from 're2js';
+import { localProxyHeader } from '../../../shared/net/proxy-header.ts';
 import type { CheckSpec } from '../../compile/compiled.ts';
 
 const DEFAULT_MAX_BODY_BYTES = 1_048_576;
@@ -21,6 +22,10 @@ export interface HttpProbeOptions {
   readonly expectBody: RE2JS | null;
   readonly maxBodyBytes: number;
   readonly followRedirects: boolean;
+  /** Goes in front of each request; latin1, '' = nothing. */
+  readonly preface: string;
+  /** IP address it is made from; absent = any. */
+  readonly localAddress?: string;
   /** For the whole exchange, redirects included. */
   readonly timeoutMs: number;
 }
@@ -37,7 +42,9 @@ export function httpProbeOptions(check: CheckSpec, authority: string, expectBody
     expectBody,
     maxBodyBytes: check.maxBytes === 0 ? DEFAULT_MAX_BODY_BYTES : check.maxBytes,
     followRedirects: check.followRedirects,
+    preface: check.proxyProtocol === undefined ? '' : localProxyHeader(check.proxyProtocol),
     timeoutMs: check.timeoutMs,
+    ...(check.localAddress === undefined ? {} : { localAddress: check.localAddress }),
   };
 }
 
@@ -58,7 +65,7 @@ export function probeRequest(options: HttpProbeOptions, method: string, uri: str
   if (body.length > 0) standard.push(['Content-Length', String(body.length)]);
   const lines = standard.filter(([name]) => !given.has(name.toLowerCase())).map(([name, value]) => `${name}: ${value}`);
   const head = [`${method} ${uri} HTTP/1.1`, ...lines, ...own, '', ''].join('\r\n');
-  return Buffer.concat([Buffer.from(head, 'latin1'), body]);
+  return Buffer.concat([Buffer.from(options.preface + head, 'latin1'), body]);
 }
 
 export function acceptsStatus(expected: number, status: number): boolean {

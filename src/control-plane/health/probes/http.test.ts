@@ -22,6 +22,7 @@ const DEFAULTS: HttpProbeOptions = {
   expectBody: null,
   maxBodyBytes: 1_048_576,
   followRedirects: false,
+  preface: '',
   timeoutMs: 10_000,
 };
 

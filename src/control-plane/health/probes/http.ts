@@ -50,6 +50,7 @@ async function follow(
       {
         method,
         bytes: probeRequest(options, method, uri),
+        ...(options.localAddress === undefined ? {} : { localAddress: options.localAddress }),
         timeoutMs: Math.max(1, options.timeoutMs - (deps.clock.now() - startedAt)),
         maxBodyBytes: options.maxBodyBytes,
         suffices: (response) => failsAlready(options, response),

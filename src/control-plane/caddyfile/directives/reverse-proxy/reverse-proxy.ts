@@ -4,6 +4,7 @@ import type { JsonObject } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { blockOf } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
+import type { Token } from '../../syntax/token.ts';
 import { nearestHint } from '../../unknown-word.ts';
 import { handlerDirective } from '../handler.ts';
 import { parseResponseMatcher } from '../response-matcher.ts';
@@ -35,8 +36,12 @@ const SUBDIRECTIVES: SubdirectiveTable = {
 /** `reverse_proxy [<matcher>] [<upstream>…] { … }`. */
 export const reverseProxy: Directive = handlerDirective('reverse_proxy', (statement, context) => {
   const draft = newDraft(context);
-  addUpstreams(statement.args, draft);
-  const lines = blockOf(statement);
+  fillDraft(draft, statement.args, blockOf(statement));
+  return [finishDraft(draft)];
+});
+
+export function fillDraft(draft: ProxyDraft, upstreams: readonly Token[], lines: readonly Statement[]): void {
+  addUpstreams(upstreams, draft);
   for (const line of lines) {
     if (isResponseMatcher(line)) addResponseMatcher(line, draft);
   }
@@ -50,10 +55,9 @@ export const reverseProxy: Directive = handlerDirective('reverse_proxy', (statem
     }
     parse(line, draft);
   }
-  return [finish(draft)];
-});
+}
 
-function newDraft(context: SiteContext): ProxyDraft {
+export function newDraft(context: SiteContext): ProxyDraft {
   return {
     context,
     upstreams: [],
@@ -83,7 +87,7 @@ function addResponseMatcher(line: Statement, draft: ProxyDraft): void {
   draft.responseMatchers.set(text, parseResponseMatcher(line));
 }
 
-function finish(draft: ProxyDraft): JsonObject {
+export function finishDraft(draft: ProxyDraft): JsonObject {
   const handler: JsonObject = { handler: 'reverse_proxy' };
   moveFields(draft.fields, handler, draft);
   const parts: Readonly<Record<string, JsonObject | JsonObject[] | null>> = {
