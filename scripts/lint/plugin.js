@@ -96,7 +96,8 @@ const hotPath = {
         }
       },
       MemberExpression(node) {
-        if (node.object.name === 'Date' && node.property.name === 'now') report(node, 'time is an argument: use the clock');
+        if (node.object.name === 'Date' && node.property.name === 'now')
+          report(node, 'time is an argument: use the clock');
         if (node.object.name === 'Math' && node.property.name === 'random') report(node, 'chance is an argument');
       },
     };

@@ -43,7 +43,9 @@ for (const { file, text, complaint } of OFFENCES) {
   const path = join(folder, file);
   mkdirSync(dirname(path), { recursive: true });
   writeFileSync(path, text);
-  const { stdout } = spawnSync('oxlint', ['-c', join(root, '.oxlintrc.json'), '-f', 'unix', path], { encoding: 'utf8' });
+  const { stdout } = spawnSync('oxlint', ['-c', join(root, '.oxlintrc.json'), '-f', 'unix', path], {
+    encoding: 'utf8',
+  });
   if (stdout.includes(complaint)) continue;
   failures += 1;
   console.error(`the lint rules let ${file} pass; expected: ${complaint}\n${stdout}`);

@@ -1,4 +1,10 @@
-import type { ClientExplanation, Explanation, MemberExplanation, ProxyExplanation, RouteExplanation } from '../control-plane/explain/explanation.ts';
+import type {
+  ClientExplanation,
+  Explanation,
+  MemberExplanation,
+  ProxyExplanation,
+  RouteExplanation,
+} from '../control-plane/explain/explanation.ts';
 
 /** Members shown of a large pool that are all well. */
 const MAX_MEMBERS = 20;
@@ -12,10 +18,7 @@ export function explainText(explanation: Explanation): string {
     '',
     ...block('server', [`${server.name}, listens on ${server.listener}`, server.note]),
     ...block('client', clientLines(client)),
-    ...block(
-      'route',
-      routes.length === 0 ? ['no site takes the request'] : routes.map(routeLine),
-    ),
+    ...block('route', routes.length === 0 ? ['no site takes the request'] : routes.map(routeLine)),
   ];
   switch (outcome.kind) {
     case 'proxy':
@@ -25,7 +28,9 @@ export function explainText(explanation: Explanation): string {
       lines.push(...block('answer', [`${outcome.status}, by Holdfast itself`, ...outcome.fields, outcome.body]));
       break;
     case 'error':
-      lines.push(...block('answer', [`error ${outcome.status}, by the error routes if there are any`, outcome.message]));
+      lines.push(
+        ...block('answer', [`error ${outcome.status}, by the error routes if there are any`, outcome.message]),
+      );
       break;
     case 'abort':
       lines.push(...block('answer', ['none: the connection is dropped']));
@@ -53,7 +58,9 @@ function proxyLines(proxy: ProxyExplanation): string[] {
     ...block('pool', [`${proxy.policy} over ${proxy.size} upstreams (${proxy.pool})`, ...proxy.steps]),
     ...block('upstreams', memberLines(proxy)),
     ...block('picked', picked === null ? ['none: the client gets a 503'] : [pickedText(picked, proxy)]),
-    ...(proxy.next.length === 0 ? [] : block('then', [`${proxy.next.join(', ')} (when the one before cannot be reached)`])),
+    ...(proxy.next.length === 0
+      ? []
+      : block('then', [`${proxy.next.join(', ')} (when the one before cannot be reached)`])),
     ...(proxy.sent.length === 0 ? [] : block('sends', proxy.sent)),
     ...(proxy.cookie === '' ? [] : block('sets', [proxy.cookie])),
   ];

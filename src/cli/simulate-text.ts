@@ -22,7 +22,8 @@ export function simulationText(simulation: Simulation): string {
   ];
   if (members.length > MAX_MEMBERS) lines.push(`  … and ${members.length - MAX_MEMBERS} more`);
   if (unserved > 0) lines.push('', `${percent(unserved, clients)} of the clients get a 503: no upstream may be picked`);
-  for (const { what, lines: mending } of advice) lines.push('', `uneven: ${what}:`, ...mending.map((line) => `  ${line}`));
+  for (const { what, lines: mending } of advice)
+    lines.push('', `uneven: ${what}:`, ...mending.map((line) => `  ${line}`));
   return `${lines.join('\n')}\n`;
 }
 
@@ -34,7 +35,9 @@ function memberLine({ upstream, down, clients: own, failure }: MemberShare, widt
 function failureText({ own, others, lost }: Failure, clients: number): string {
   if (lost > 0) return `${percent(lost, clients)} get a 503`;
   const moved = `${percent(own, clients)} move`;
-  return others === 0 ? `${moved}, nobody else` : `${moved}, and ${percent(others, clients)} of other upstreams' clients`;
+  return others === 0
+    ? `${moved}, nobody else`
+    : `${moved}, and ${percent(others, clients)} of other upstreams' clients`;
 }
 
 function percent(part: number, whole: number): string {

@@ -35,11 +35,25 @@ function accessLine(record: AccessRecord): string {
 type Fields = Map<string, string | number>;
 
 function fieldsOf(record: AccessRecord): Fields {
-  const { wallMs, durationMs, client, peer, method, host, target, status, bytes, upstream, attempts, affinity } = record;
+  const { wallMs, durationMs, client, peer, method, host, target, status, bytes, upstream, attempts, affinity } =
+    record;
   const time = new Date(wallMs).toISOString();
   const duration = Math.round(durationMs * 1000) / 1000;
   return new Map<string, string | number>(
-    Object.entries({ time, client, peer, method, host, target, status, bytes, duration_ms: duration, upstream, attempts, affinity }),
+    Object.entries({
+      time,
+      client,
+      peer,
+      method,
+      host,
+      target,
+      status,
+      bytes,
+      duration_ms: duration,
+      upstream,
+      attempts,
+      affinity,
+    }),
   );
 }
 

@@ -39,7 +39,7 @@ export class FakePlane implements ControlPlane {
       nameRefreshMs: null,
       workerHangTimeoutMs: null,
       debug: false,
-          };
+    };
   }
 
   serverRows(): ReadonlyMap<string, number> {

@@ -34,7 +34,15 @@ async function fileFor(t: TestContext, text: string, name = 'Caddyfile'): Promis
 test('explain walks from the peer to the header lines that go upstream', async (t) => {
   const file = await fileFor(t, SHOP);
   const forwarded = 'X-Forwarded-For: 203.0.113.5, 10.0.0.10';
-  const asked = ['--peer', '10.0.0.2', '--header', forwarded, '--down', 'app-2:3000', 'http://shop.example:8080/cart?x=1'];
+  const asked = [
+    '--peer',
+    '10.0.0.2',
+    '--header',
+    forwarded,
+    '--down',
+    'app-2:3000',
+    'http://shop.example:8080/cart?x=1',
+  ];
   const { code, stdout, stderr } = await runInProcess(['explain', '--config', file, ...asked], { TIER: 'web' });
   assert.deepEqual([code, stderr], [0, '']);
   for (const part of [
@@ -54,11 +62,22 @@ test('explain walks from the peer to the header lines that go upstream', async (
 test('explain --json tells answers of our own, and that everybody is down', async (t) => {
   const file = await fileFor(t, SHOP);
   const ask = async (...args: readonly string[]): Promise<Explanation> => {
-    const { stdout, stderr } = await runInProcess(['explain', '--config', file, '--json', '--peer', '1.2.3.4', ...args]);
+    const { stdout, stderr } = await runInProcess([
+      'explain',
+      '--config',
+      file,
+      '--json',
+      '--peer',
+      '1.2.3.4',
+      ...args,
+    ]);
     assert.equal(stderr, '');
     return JSON.parse(stdout) as Explanation;
   };
-  assert.partialDeepStrictEqual((await ask('http://shop.example:8080/hello')).outcome, { kind: 'respond', status: 201 });
+  assert.partialDeepStrictEqual((await ask('http://shop.example:8080/hello')).outcome, {
+    kind: 'respond',
+    status: 201,
+  });
   assert.equal((await ask('http://other.example:8080/')).outcome.kind, 'empty');
   const down = ['app-1:3000', 'app-2:3000', 'app-3:3000'].flatMap((name) => ['--down', name]);
   assert.partialDeepStrictEqual((await ask(...down, 'http://shop.example:8080/')).outcome, { proxy: { picked: null } });
@@ -89,7 +108,10 @@ test('simulate shows shares, whom a failure moves, and what makes an even pool u
     return (JSON.parse(stdout) as Simulation[])[0]!;
   };
   const whole = await run('--clients', '2000');
-  assert.equal(whole.members.reduce((sum, { clients }) => sum + clients, 0), 2000);
+  assert.equal(
+    whole.members.reduce((sum, { clients }) => sum + clients, 0),
+    2000,
+  );
   for (const { clients, failure } of whole.members) {
     assert.ok(Math.abs(clients / 2000 - 0.5) < 0.05);
     assert.deepEqual(failure, { own: clients, others: 0, lost: 0 });
@@ -122,7 +144,10 @@ test('fmt prints the standard layout, and writes it with --overwrite', async (t)
 test('explain shows the request line that rewrite and method of reverse_proxy make', async (t) => {
   const body = 'reverse_proxy 127.0.0.1:1 {\nmethod POST\nrewrite /in{path}\n}';
   const file = await fileFor(t, `{\n\tauto_https off\n}\nhttp://:8080 {\n${body}\n}\n`);
-  const { code, stdout } = await runInProcess(['explain', '--config', file, '--peer', '10.0.0.2', 'http://a:8080/x'], {});
+  const { code, stdout } = await runInProcess(
+    ['explain', '--config', file, '--peer', '10.0.0.2', 'http://a:8080/x'],
+    {},
+  );
   assert.equal(code, 0);
   assert.ok(stdout.includes('POST /in/x HTTP/1.1'), stdout);
 });

@@ -18,7 +18,10 @@ export interface SpawnOptions {
 }
 
 /** The command line as a user starts it, with stdout and stderr piped. */
-export function spawnHoldfast(args: readonly string[], { cwd, env = {}, inherited = [] }: SpawnOptions = {}): ChildProcess {
+export function spawnHoldfast(
+  args: readonly string[],
+  { cwd, env = {}, inherited = [] }: SpawnOptions = {},
+): ChildProcess {
   return spawn(process.execPath, [LAUNCHER, ...args], {
     stdio: ['ignore', 'pipe', 'pipe', ...inherited],
     env: { ...process.env, HOLDFAST_DEBUG: '', ...env },

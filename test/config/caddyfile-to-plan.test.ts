@@ -255,7 +255,10 @@ test('what does not exist yet is refused by the word and the line that were writ
 
 test('options of tunnels and transports out of range are refused at their lines', () => {
   const text = (line: string): string => `:8080 {\n\treverse_proxy app:80 {\n\t\t${line}\n\t}\n}\n`;
-  assert.match(refusal(text('stream_timeout 31d')), /stream_timeout: expected a duration from 0s to 30d .*, at Caddyfile:3$/);
+  assert.match(
+    refusal(text('stream_timeout 31d')),
+    /stream_timeout: expected a duration from 0s to 30d .*, at Caddyfile:3$/,
+  );
   assert.match(refusal(text('stream_close_delay 31d')), /stream_close_delay: expected .*, at Caddyfile:3$/);
   for (const line of ['read_timeout 25h', 'write_timeout 25h']) {
     const [word] = line.split(' ');

@@ -55,7 +55,20 @@ for (const { path, text } of DOCS) {
   });
 }
 
-const COMMANDS = ['run', 'adapt', 'validate', 'reload', 'stop', 'fmt', 'hash', 'explain', 'simulate', 'demo', 'version', 'help'];
+const COMMANDS = [
+  'run',
+  'adapt',
+  'validate',
+  'reload',
+  'stop',
+  'fmt',
+  'hash',
+  'explain',
+  'simulate',
+  'demo',
+  'version',
+  'help',
+];
 
 test('documents name only commands that exist', () => {
   for (const doc of DOCS) {

@@ -25,7 +25,11 @@ function config(path: string, body: string, mode = ''): string {
   return site(`respond ${body}`, { admin: `unix/${path}${mode}` });
 }
 
-async function ask(socketPath: string, path: string, headers: Record<string, string>): Promise<{ status: number; text: string }> {
+async function ask(
+  socketPath: string,
+  path: string,
+  headers: Record<string, string>,
+): Promise<{ status: number; text: string }> {
   const message = request({ socketPath, path, headers, agent: false });
   message.end();
   const [response] = (await once(message, 'response')) as [IncomingMessage];
@@ -47,7 +51,8 @@ test('only its owner may use the socket, or whom the mode names', OPTIONS, async
 test('the rules about Host and Origin hold there too', OPTIONS, async (t) => {
   const path = join(await folderFor(t), 'admin.sock');
   await startBalancer(t, config(path, 'one'));
-  const status = async (headers: Record<string, string>): Promise<number> => (await ask(path, '/config', headers)).status;
+  const status = async (headers: Record<string, string>): Promise<number> =>
+    (await ask(path, '/config', headers)).status;
   assert.equal(await status({ Host: 'localhost' }), 200);
   assert.equal(await status({ Host: 'localhost:2019' }), 200);
   assert.equal(await status({ Host: '127.0.0.1' }), 200);
@@ -58,24 +63,31 @@ test('the rules about Host and Origin hold there too', OPTIONS, async (t) => {
   assert.equal(await status({ Host: 'localhost', 'Sec-Fetch-Site': 'cross-site' }), 403);
 });
 
-test('a socket that a dead process left behind is replaced, one in use and another file are not', OPTIONS, async (t) => {
-  const folder = await folderFor(t);
-  const path = join(folder, 'admin.sock');
-  const first = await startBalancer(t, config(path, 'one'));
-  await assert.rejects(startBalancer(t, config(path, 'two')), /cannot open the admin endpoint on unix\/.*address already in use/);
-  assert.equal((await ask(path, '/health/live', { Host: 'localhost' })).status, 200);
-  await first.stop();
+test(
+  'a socket that a dead process left behind is replaced, one in use and another file are not',
+  OPTIONS,
+  async (t) => {
+    const folder = await folderFor(t);
+    const path = join(folder, 'admin.sock');
+    const first = await startBalancer(t, config(path, 'one'));
+    await assert.rejects(
+      startBalancer(t, config(path, 'two')),
+      /cannot open the admin endpoint on unix\/.*address already in use/,
+    );
+    assert.equal((await ask(path, '/health/live', { Host: 'localhost' })).status, 200);
+    await first.stop();
 
-  const left = join(folder, 'left.sock');
-  await leaveBehind(left);
-  await startBalancer(t, config(left, 'three'));
-  assert.equal((await ask(left, '/health/live', { Host: 'localhost' })).status, 200);
+    const left = join(folder, 'left.sock');
+    await leaveBehind(left);
+    await startBalancer(t, config(left, 'three'));
+    assert.equal((await ask(left, '/health/live', { Host: 'localhost' })).status, 200);
 
-  const file = join(folder, 'notes.txt');
-  await writeFile(file, 'mine');
-  await assert.rejects(startBalancer(t, config(file, 'four')), /there is a file of this name that is no socket/);
-  assert.equal((await stat(file)).isFile(), true);
-});
+    const file = join(folder, 'notes.txt');
+    await writeFile(file, 'mine');
+    await assert.rejects(startBalancer(t, config(file, 'four')), /there is a file of this name that is no socket/);
+    assert.equal((await stat(file)).isFile(), true);
+  },
+);
 
 /** A listening socket whose file outlives it, as after SIGKILL. */
 async function leaveBehind(path: string): Promise<void> {

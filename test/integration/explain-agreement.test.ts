@@ -48,30 +48,34 @@ const POLICIES = [
 ];
 
 for (const policy of POLICIES) {
-  test(`a worker picks what explain says, with servers down and in maintenance: ${policy.replaceAll('\n', ' ')}`, OPTIONS, async (t) => {
-    const servers = await Promise.all(NAMES.map((name) => startBackend(t, name)));
-    const balancer = await startBalancer(t, config(servers, policy), { workers: 2 });
-    await servers[1]!.kill();
-    balancer.patchUpstream(`127.0.0.1:${servers[3]!.port}`, { adminState: 'maint' });
-    const stateOf = (position: number): string | undefined => balancer.upstreams()[position]?.state;
-    await eventually(() => stateOf(1) === 'down' && stateOf(0) === 'up', 'the check sees that a server is gone');
-    await fc.assert(
-      fc.asyncProperty(address, fc.webPath(), async (client, path) => {
-        const headers = { 'X-Forwarded-For': client };
-        const told = proxyOf(await ask(balancer, path || '/', headers));
-        const served = await visit(balancer, path || '/', headers);
-        assert.equal(served, NAMES[told.picked!.position], JSON.stringify(told.steps));
-      }),
-      { numRuns: 60 },
-    );
-    const { members } = proxyOf(await ask(balancer, '/', {}));
-    assert.deepEqual(
-      members.map(({ state }) => state),
-      ['eligible', 'down', 'eligible', 'in maintenance', 'eligible'],
-    );
-    assert.match(members[1]!.why, /CONNECT_FAILED/);
-    assert.match(members[3]!.why, /maintenance/);
-  });
+  test(
+    `a worker picks what explain says, with servers down and in maintenance: ${policy.replaceAll('\n', ' ')}`,
+    OPTIONS,
+    async (t) => {
+      const servers = await Promise.all(NAMES.map((name) => startBackend(t, name)));
+      const balancer = await startBalancer(t, config(servers, policy), { workers: 2 });
+      await servers[1]!.kill();
+      balancer.patchUpstream(`127.0.0.1:${servers[3]!.port}`, { adminState: 'maint' });
+      const stateOf = (position: number): string | undefined => balancer.upstreams()[position]?.state;
+      await eventually(() => stateOf(1) === 'down' && stateOf(0) === 'up', 'the check sees that a server is gone');
+      await fc.assert(
+        fc.asyncProperty(address, fc.webPath(), async (client, path) => {
+          const headers = { 'X-Forwarded-For': client };
+          const told = proxyOf(await ask(balancer, path || '/', headers));
+          const served = await visit(balancer, path || '/', headers);
+          assert.equal(served, NAMES[told.picked!.position], JSON.stringify(told.steps));
+        }),
+        { numRuns: 60 },
+      );
+      const { members } = proxyOf(await ask(balancer, '/', {}));
+      assert.deepEqual(
+        members.map(({ state }) => state),
+        ['eligible', 'down', 'eligible', 'in maintenance', 'eligible'],
+      );
+      assert.match(members[1]!.why, /CONNECT_FAILED/);
+      assert.match(members[3]!.why, /maintenance/);
+    },
+  );
 }
 
 test('explaining takes no turn of a rotation, and tells whose turn it is', OPTIONS, async (t) => {
@@ -91,11 +95,26 @@ test('the header lines that explain shows are those the server receives', OPTION
   const headers = { 'X-Forwarded-For': '203.0.113.5, unknown, 198.51.100.7', 'X-Own': 'grün', Connection: 'close' };
   const told = proxyOf(await ask(balancer, '/a%2Fb?c=d', headers));
   await eventually(() => server.requests.length > 0, 'the health check was there');
-  await visit(balancer, '/a%2Fb?c=d', { 'X-Forwarded-For': headers['X-Forwarded-For'], 'X-Own': Buffer.from('grün').toString('latin1') });
+  await visit(balancer, '/a%2Fb?c=d', {
+    'X-Forwarded-For': headers['X-Forwarded-For'],
+    'X-Own': Buffer.from('grün').toString('latin1'),
+  });
   const request = server.requests.findLast(({ url }) => url?.startsWith('/v1'))!;
   assert.equal(told.sent[0], `GET ${request.url} HTTP/1.1`);
-  const lines = new Map(told.sent.slice(1).map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]));
-  for (const name of ['host', 'x-forwarded-for', 'x-forwarded-proto', 'x-forwarded-host', 'via', 'x-affinity', 'x-path']) {
+  const lines = new Map(
+    told.sent
+      .slice(1)
+      .map((line) => [line.slice(0, line.indexOf(':')).toLowerCase(), line.slice(line.indexOf(':') + 2)]),
+  );
+  for (const name of [
+    'host',
+    'x-forwarded-for',
+    'x-forwarded-proto',
+    'x-forwarded-host',
+    'via',
+    'x-affinity',
+    'x-path',
+  ]) {
     assert.equal(lines.get(name), request.headers[name], name);
   }
   assert.equal(lines.get('x-affinity'), 'new');
@@ -103,24 +122,31 @@ test('the header lines that explain shows are those the server receives', OPTION
   assert.equal(told.cookie, 'lb=…; Path=/; HttpOnly; SameSite=Lax');
 });
 
-test('a valid cookie is followed, and a question no client could ask is refused with its reason', OPTIONS, async (t) => {
-  const servers = await Promise.all(NAMES.slice(0, 3).map((name) => startBackend(t, name)));
-  const balancer = await startBalancer(t, config(servers, 'cookie'));
-  const first = await fetch(`http://127.0.0.1:${balancer.port}/`);
-  const cookie = first.headers.getSetCookie()[0]!.split(';')[0]!;
-  const told = proxyOf(await ask(balancer, '/', { Cookie: cookie }));
-  assert.deepEqual([NAMES[told.picked!.position], told.affinity, told.cookie], [first.headers.get('x-backend'), 'hit', '']);
-  const api = new AdminApi(balancer);
-  const refused = async (body: object): Promise<string> => {
-    const { status, text } = await api.post('/explain', JSON.stringify(body), JSON_BODY);
-    assert.equal(status, 400, text);
-    return text;
-  };
-  const url = `http://127.0.0.1:${balancer.port}/`;
-  assert.match(await refused({ url: 'nonsense', peer: '127.0.0.1' }), /no URL of a request/);
-  assert.match(await refused({ url: 'https://x/', peer: '127.0.0.1' }), /'https' is not supported yet/);
-  assert.match(await refused({ url, peer: 'me' }), /not an IP address/);
-  assert.match(await refused({ url, peer: '127.0.0.1', headers: { 'a b': 'c' } }), /the server would answer 400/);
-  assert.match(await refused({ url, peer: '127.0.0.1', headers: { a: 'b\r\nc: d' } }), /line break/);
-  assert.match(await refused({ url, peer: '127.0.0.1', down: [] }), /invalid question/);
-});
+test(
+  'a valid cookie is followed, and a question no client could ask is refused with its reason',
+  OPTIONS,
+  async (t) => {
+    const servers = await Promise.all(NAMES.slice(0, 3).map((name) => startBackend(t, name)));
+    const balancer = await startBalancer(t, config(servers, 'cookie'));
+    const first = await fetch(`http://127.0.0.1:${balancer.port}/`);
+    const cookie = first.headers.getSetCookie()[0]!.split(';')[0]!;
+    const told = proxyOf(await ask(balancer, '/', { Cookie: cookie }));
+    assert.deepEqual(
+      [NAMES[told.picked!.position], told.affinity, told.cookie],
+      [first.headers.get('x-backend'), 'hit', ''],
+    );
+    const api = new AdminApi(balancer);
+    const refused = async (body: object): Promise<string> => {
+      const { status, text } = await api.post('/explain', JSON.stringify(body), JSON_BODY);
+      assert.equal(status, 400, text);
+      return text;
+    };
+    const url = `http://127.0.0.1:${balancer.port}/`;
+    assert.match(await refused({ url: 'nonsense', peer: '127.0.0.1' }), /no URL of a request/);
+    assert.match(await refused({ url: 'https://x/', peer: '127.0.0.1' }), /'https' is not supported yet/);
+    assert.match(await refused({ url, peer: 'me' }), /not an IP address/);
+    assert.match(await refused({ url, peer: '127.0.0.1', headers: { 'a b': 'c' } }), /the server would answer 400/);
+    assert.match(await refused({ url, peer: '127.0.0.1', headers: { a: 'b\r\nc: d' } }), /line break/);
+    assert.match(await refused({ url, peer: '127.0.0.1', down: [] }), /invalid question/);
+  },
+);

@@ -10,7 +10,8 @@ import { proxyTo, site } from '../support/site.ts';
 /** Lets in whoever knows the word. */
 const GATE: RequestListener = (request, response) => {
   request.resume();
-  if (request.headers['x-word'] === 'sesame') response.writeHead(200, { 'Remote-User': 'ann', 'Remote-Groups': '' }).end('in');
+  if (request.headers['x-word'] === 'sesame')
+    response.writeHead(200, { 'Remote-User': 'ann', 'Remote-Groups': '' }).end('in');
   else response.writeHead(401, { 'WWW-Authenticate': 'Word' }).end('who are you?');
 };
 
@@ -26,7 +27,11 @@ test('a request that is let in goes on as it was, with fields of the answer and 
   const gate = await startBackend(t, 'gate', GATE);
   const app = await startBackend(t, 'app');
   const balancer = await startBalancer(t, asking(gate, app));
-  const response = await get(balancer.port, '/a?b', { 'X-Word': 'sesame', 'X-User': 'root', 'Remote-Groups': 'admins' });
+  const response = await get(balancer.port, '/a?b', {
+    'X-Word': 'sesame',
+    'X-User': 'root',
+    'Remote-Groups': 'admins',
+  });
   assert.deepEqual([response.status, response.body], [200, 'app']);
   const asked = gate.requests[0]!;
   assert.deepEqual([asked.method, asked.url], ['GET', '/verify?from=proxy']);
@@ -40,7 +45,10 @@ test('whoever is not let in gets the answer of the server that was asked', async
   const app = await startBackend(t, 'app');
   const balancer = await startBalancer(t, asking(gate, app));
   const response = await get(balancer.port);
-  assert.deepEqual([response.status, response.body, response.header('www-authenticate')], [401, 'who are you?', 'Word']);
+  assert.deepEqual(
+    [response.status, response.body, response.header('www-authenticate')],
+    [401, 'who are you?', 'Word'],
+  );
   assert.equal(app.requests.length, 0);
 });
 

@@ -21,7 +21,9 @@ function post(body: string): string {
 
 test('responses that fit get an answer of our own, which can name theirs; others pass', async (t) => {
   const backend = await startBackend(t, 'a', (request, response) => {
-    response.writeHead(request.url === '/ok' ? 200 : 503, { 'X-Reason': 'too busy', 'Set-Cookie': 'theirs=1' }).end('theirs');
+    response
+      .writeHead(request.url === '/ok' ? 200 : 503, { 'X-Reason': 'too busy', 'Set-Cookie': 'theirs=1' })
+      .end('theirs');
   });
   const options = `
     @down status 5xx
@@ -36,7 +38,10 @@ test('responses that fit get an answer of our own, which can name theirs; others
   const passed = await get(balancer.port, '/ok');
   assert.deepEqual([passed.status, passed.body, passed.header('set-cookie')], [200, 'theirs', 'theirs=1']);
   await eventually(() => balancer.accessLines.length === 2, 'the access lines');
-  assert.deepEqual([502, 200], balancer.accessLines.map((line) => line['status']));
+  assert.deepEqual(
+    [502, 200],
+    balancer.accessLines.map((line) => line['status']),
+  );
 });
 
 test('fields must all fit, and the first entry that fits is used', async (t) => {
@@ -88,20 +93,33 @@ test('copy_response relays the body, with a status and fields of our own; header
   const balancer = await startBalancer(t, site(proxyTo([backend], options)));
   const response = await get(balancer.port);
   assert.deepEqual([response.status, response.body.length], [203, body.length]);
-  assert.deepEqual(['x-theirs', 'x-ours', 'x-secret'].map((name) => response.header(name)), ['1', '1', undefined]);
+  assert.deepEqual(
+    ['x-theirs', 'x-ours', 'x-secret'].map((name) => response.header(name)),
+    ['1', '1', undefined],
+  );
 });
 
 test('copy_response_headers takes the fields it is told to into another answer', async (t) => {
-  const backend = await startBackend(t, 'a', answering(401, 'theirs', { 'WWW-Authenticate': 'Basic', 'X-A': '1', 'X-B': '2' }));
+  const backend = await startBackend(
+    t,
+    'a',
+    answering(401, 'theirs', { 'WWW-Authenticate': 'Basic', 'X-A': '1', 'X-B': '2' }),
+  );
   const config = (line: string): string =>
     proxyTo([backend], `handle_response {\ncopy_response_headers {\n${line}\n}\nrespond "ours" 403\n}`);
   const including = await startBalancer(t, site(config('include X-A WWW-Authenticate')));
   const one = await get(including.port);
   assert.deepEqual([one.status, one.body], [403, 'ours']);
-  assert.deepEqual(['www-authenticate', 'x-a', 'x-b'].map((name) => one.header(name)), ['Basic', '1', undefined]);
+  assert.deepEqual(
+    ['www-authenticate', 'x-a', 'x-b'].map((name) => one.header(name)),
+    ['Basic', '1', undefined],
+  );
   const excluding = await startBalancer(t, site(config('exclude X-A')));
   const two = await get(excluding.port);
-  assert.deepEqual(['x-a', 'x-b', 'content-length'].map((name) => two.header(name)), [undefined, '2', '4']);
+  assert.deepEqual(
+    ['x-a', 'x-b', 'content-length'].map((name) => two.header(name)),
+    [undefined, '2', '4'],
+  );
 });
 
 test('replace_status changes nothing else, also where the new status or the old one has no body', async (t) => {
@@ -126,14 +144,20 @@ test('replace_status changes nothing else, also where the new status or the old 
     seen.push([response.status, response.body]);
   }
   client.close();
-  assert.deepEqual(seen, [[200, 'theirs'], [204, ''], [200, ''], [200, 'theirs']]);
+  assert.deepEqual(seen, [
+    [200, 'theirs'],
+    [204, ''],
+    [200, ''],
+    [200, 'theirs'],
+  ]);
 });
 
 test('another server can be asked, with the request as the client sent it', async (t) => {
   const first = await startBackend(t, 'first', answering(404, 'not here', { 'X-Hint': 'try-second' }));
   const second = await startBackend(t, 'second');
   const inner = proxyTo([second], 'header_up X-Hint {rp.header.X-Hint}');
-  const options = (buffers: string): string => `${buffers}\n@missing status 404\nhandle_response @missing {\n${inner}\n}`;
+  const options = (buffers: string): string =>
+    `${buffers}\n@missing status 404\nhandle_response @missing {\n${inner}\n}`;
   const balancer = await startBalancer(t, site(proxyTo([first], options(''))));
   assert.equal((await get(balancer.port, '/a?b')).body, 'second');
   assert.deepEqual([second.requests[0]?.url, second.requests[0]?.headers['x-hint']], ['/a?b', 'try-second']);
@@ -147,7 +171,10 @@ test('another server can be asked, with the request as the client sent it', asyn
 test('routes that do not answer go on with what stands behind the proxy', async (t) => {
   const check = await startBackend(t, 'check', answering(204, '', { 'X-User': 'ann' }));
   const app = await startBackend(t, 'app');
-  const allowed = proxyTo([check], '@ok status 2xx\nhandle_response @ok {\nrequest_header X-User {rp.header.X-User}\n}');
+  const allowed = proxyTo(
+    [check],
+    '@ok status 2xx\nhandle_response @ok {\nrequest_header X-User {rp.header.X-User}\n}',
+  );
   const balancer = await startBalancer(t, site(`route {\n${allowed}\n${proxyTo([app])}\n}`));
   assert.equal((await get(balancer.port)).body, 'app');
   assert.equal(app.requests[0]?.headers['x-user'], 'ann');
@@ -168,7 +195,10 @@ test('an error goes to handle_errors, and an abort ends both connections', async
     handle_response {
       error "server said {rp.status_code}" 503
     }`;
-  const balancer = await startBalancer(t, site(`${proxyTo([backend], options)}\nhandle_errors {\nrespond "{err.message}" 599\n}`));
+  const balancer = await startBalancer(
+    t,
+    site(`${proxyTo([backend], options)}\nhandle_errors {\nrespond "{err.message}" 599\n}`),
+  );
   const response = await get(balancer.port);
   assert.deepEqual([response.status, response.body], [599, 'server said 500']);
   const client = await openClient(balancer.port);

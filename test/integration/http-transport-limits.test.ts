@@ -17,7 +17,10 @@ test('a server that is silent before its response head is 504', async (t) => {
 });
 
 test('a server that falls silent in the middle of a response cuts its client off', async (t) => {
-  const upstream = await startRecorder(t, (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'));
+  const upstream = await startRecorder(
+    t,
+    (socket) => void socket.write('HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf'),
+  );
   const balancer = await front(t, upstream.port, 'read_timeout 200ms');
   const client = await openClient(balancer.port);
   client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
@@ -79,7 +82,10 @@ test('a local address of the other family than an upstream is refused at its lin
 });
 
 test('a request without a body is not held up by the write timeout', async (t) => {
-  const upstream = await startRecorder(t, (socket) => void setTimeout(() => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), 500));
+  const upstream = await startRecorder(
+    t,
+    (socket) => void setTimeout(() => socket.write('HTTP/1.1 204 No Content\r\n\r\n'), 500),
+  );
   const balancer = await front(t, upstream.port, 'write_timeout 100ms');
   assert.equal((await ask(balancer.port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n')).status, 204);
 });

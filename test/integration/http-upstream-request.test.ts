@@ -16,7 +16,10 @@ async function start(
 }
 
 test('target and method are changed on the way up; headers and the access line tell of those that were routed', async (t) => {
-  const { upstream, balancer } = await start(t, 'method post\nrewrite /in{path}?from={query}\nheader_up X-Was {method}:{path}');
+  const { upstream, balancer } = await start(
+    t,
+    'method post\nrewrite /in{path}?from={query}\nheader_up X-Was {method}:{path}',
+  );
   const response = await ask(balancer.port, 'GET /a%20b?c=1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
   assert.equal(response.status, 200);
   assert.equal(upstream.requests[0]!.line, 'POST /in/a%20b?from=c=1 HTTP/1.1');
@@ -31,7 +34,9 @@ for (const [framing, rest] of [
     const { upstream, balancer } = await start(t, 'method GET');
     const client = await openClient(balancer.port);
     for (let count = 0; count < 2; count += 1) {
-      const response = await client.send(`POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n${rest}`).response();
+      const response = await client
+        .send(`POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\n${rest}`)
+        .response();
       assert.deepEqual([response.status, response.body], [200, 'ok']);
     }
     client.close();
@@ -67,7 +72,10 @@ test('a body that comes behind the answer is dropped too, and upstream stands on
 
 test('a method that is the same already drops nothing', async (t) => {
   const { upstream, balancer } = await start(t, 'method GET');
-  const response = await ask(balancer.port, 'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi');
+  const response = await ask(
+    balancer.port,
+    'GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi',
+  );
   assert.equal(response.status, 200);
   assert.equal(upstream.requests[0]!.rawBody, 'hi');
 });

@@ -80,7 +80,8 @@ test('a file that is large enough is rotated, compressed, and the oldest pieces 
   const file = join(folder, 'access.log');
   const balancer = await start(t, config(`output file ${file} {\nroll_size 1MiB\nroll_keep 2\n}`));
   const long = `/${'x'.repeat(12_000)}`;
-  const rotated = async (): Promise<string[]> => (await readdir(folder)).filter((name) => name.endsWith('.gz')).toSorted();
+  const rotated = async (): Promise<string[]> =>
+    (await readdir(folder)).filter((name) => name.endsWith('.gz')).toSorted();
   const seen = new Set<string>();
   for (let round = 0; round < 60 && seen.size < 4; round += 1) {
     await Promise.all(Array.from({ length: 10 }, () => visit(balancer, long)));
@@ -90,7 +91,10 @@ test('a file that is large enough is rotated, compressed, and the oldest pieces 
   await eventually(async () => (await rotated()).length <= 2, 'old pieces are removed');
   const [name = ''] = await rotated();
   assert.match(name, /^access-\d{4}-\d\d-\d\dT[\d-]+\.\d{3}-\d+\.log\.gz$/);
-  const lines = gunzipSync(await readFile(join(folder, name))).toString().trimEnd().split('\n');
+  const lines = gunzipSync(await readFile(join(folder, name)))
+    .toString()
+    .trimEnd()
+    .split('\n');
   for (const line of lines) assert.equal((JSON.parse(line) as { target: string }).target, long);
 });
 
@@ -103,7 +107,10 @@ test('filters, level and format change what is written', OPTIONS, async (t) => {
   await visit(balancer, '/secret');
   await eventually(async () => (await textOf(file)) !== '', 'a line is written');
   const line = JSON.parse(await textOf(file)) as Record<string, unknown>;
-  assert.deepEqual([line['client'], line['peer'], line['code'], line['target']], ['127.0.0.0', undefined, 200, 'HIDDEN']);
+  assert.deepEqual(
+    [line['client'], line['peer'], line['code'], line['target']],
+    ['127.0.0.0', undefined, 200, 'HIDDEN'],
+  );
   assert.match(String(line['host']), /^[0-9a-f]{8}$/);
 
   const errors = join(folder, 'errors.log');
@@ -111,7 +118,10 @@ test('filters, level and format change what is written', OPTIONS, async (t) => {
   await visit(balancer, '/fine');
   await visit(balancer, '/fail');
   await eventually(async () => (await textOf(errors)) !== '', 'a line is written');
-  assert.match(await textOf(errors), /^\d{4}-[^\t]+\tERROR\thandled request\t\{"client":"127.0.0.1".*"status":503.*\}\n$/);
+  assert.match(
+    await textOf(errors),
+    /^\d{4}-[^\t]+\tERROR\thandled request\t\{"client":"127.0.0.1".*"status":503.*\}\n$/,
+  );
 });
 
 test('sampling writes the first lines of an interval and then every so many-th', OPTIONS, async (t) => {

@@ -165,7 +165,10 @@ test('an answer that does not come in time, breaks off before its head, or is no
   const options = `lb_policy first\n${LONG}\ntransport http {\nresponse_header_timeout 100ms\n}`;
   const balancer = await startBalancer(t, site(proxyTo([silent, breaking, garbage, good], options)));
   await eventually(async () => (await served(balancer)) === '200 good', 'the good one');
-  await eventually(() => balancer.upstreams().every(({ state }, at) => state === (at === 3 ? 'up' : 'struck')), 'strikes');
+  await eventually(
+    () => balancer.upstreams().every(({ state }, at) => state === (at === 3 ? 'up' : 'struck')),
+    'strikes',
+  );
 });
 
 test('an idle connection that closed just as it was used again is no failure', async (t) => {

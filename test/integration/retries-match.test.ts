@@ -222,9 +222,17 @@ test('the expression matcher routes', async (t) => {
 });
 
 const REFUSED: readonly (readonly [what: string, lines: string, message: RegExp])[] = [
-  ['an expression that cannot hold', 'lb_retry_match `{rp.status_code} == "503"`', /an integer never equals a text.*:10$/],
+  [
+    'an expression that cannot hold',
+    'lb_retry_match `{rp.status_code} == "503"`',
+    /an integer never equals a text.*:10$/,
+  ],
   ['a broken expression', 'lb_retry_match `{rp.status_code} ==`', /something is missing, at its end.*:10$/],
-  ['request_buffers without end', 'request_buffers unlimited', /request_buffers: expected a whole number from 0 to 67108864, found -1.*:10$/],
+  [
+    'request_buffers without end',
+    'request_buffers unlimited',
+    /request_buffers: expected a whole number from 0 to 67108864, found -1.*:10$/,
+  ],
   ['too large request_buffers', 'request_buffers 1GB', /request_buffers: expected a whole number.*:10$/],
 ];
 

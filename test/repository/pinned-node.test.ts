@@ -13,7 +13,10 @@ function manifest(path: string): Manifest {
 
 test('the tests run on the Node.js that the workspace pins, not on the one of the system', () => {
   const pins = new Set(Object.values(manifest('../../tools/node/package.json').optionalDependencies ?? {}));
-  assert.deepEqual([...pins].map((version) => `v${version}`), [process.version]);
+  assert.deepEqual(
+    [...pins].map((version) => `v${version}`),
+    [process.version],
+  );
 });
 
 test('the package asks for the first Node.js that hands listening servers to threads', () => {

@@ -1,5 +1,10 @@
 /** Servers to balance over: a well-behaved one on node:http, and a scripted one on raw sockets. */
-import { createServer as createHttpServer, type IncomingMessage, type RequestListener, type Server as HttpServer } from 'node:http';
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server as HttpServer,
+} from 'node:http';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 
@@ -115,7 +120,11 @@ export async function startScripted(
 }
 
 /** Polls until `test` holds; fails after `timeoutMs`. */
-export async function eventually(test: () => boolean | Promise<boolean>, what: string, timeoutMs = 15_000): Promise<void> {
+export async function eventually(
+  test: () => boolean | Promise<boolean>,
+  what: string,
+  timeoutMs = 15_000,
+): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await test())) {
     if (Date.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain for: ${what}`);

@@ -44,7 +44,10 @@ export class RawClient {
     const deadline = Date.now() + timeoutMs;
     while (!test()) {
       const left = deadline - Date.now();
-      if (left <= 0) throw new Error(`waited ${timeoutMs} ms in vain; received ${JSON.stringify(this.received.slice(0, 500))}, end ${this.end}`);
+      if (left <= 0)
+        throw new Error(
+          `waited ${timeoutMs} ms in vain; received ${JSON.stringify(this.received.slice(0, 500))}, end ${this.end}`,
+        );
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, Math.min(left, 100));
         this.#waiters.add(() => {
@@ -64,7 +67,8 @@ export class RawClient {
   async response(method = 'GET', timeoutMs?: number): Promise<RawResponse> {
     await this.until(() => this.received.includes('\r\n\r\n') || this.end !== undefined, timeoutMs);
     const headEnd = this.received.indexOf('\r\n\r\n');
-    if (headEnd < 0) throw new Error(`no response head; received ${JSON.stringify(this.received.slice(0, 200))}, end ${this.end}`);
+    if (headEnd < 0)
+      throw new Error(`no response head; received ${JSON.stringify(this.received.slice(0, 200))}, end ${this.end}`);
     const lines = this.received.slice(0, headEnd).split('\r\n');
     this.received = this.received.slice(headEnd + 4);
     const [statusLine = ''] = lines;
@@ -103,7 +107,8 @@ export class RawClient {
       return { body: this.#take(this.received.length), trailers: [] };
     }
     await this.until(() => this.received.length >= Number(length) || this.end !== undefined, timeoutMs);
-    if (this.received.length < Number(length)) throw new Error(`cut after ${this.received.length} of ${length} bytes (${this.end})`);
+    if (this.received.length < Number(length))
+      throw new Error(`cut after ${this.received.length} of ${length} bytes (${this.end})`);
     return { body: this.#take(Number(length)), trailers: [] };
   }
 
@@ -119,7 +124,8 @@ export class RawClient {
       this.#take(2);
     }
     const trailers: (readonly [string, string])[] = [];
-    for (let line = await this.#line(timeoutMs); line !== ''; line = await this.#line(timeoutMs)) trailers.push(splitLine(line));
+    for (let line = await this.#line(timeoutMs); line !== ''; line = await this.#line(timeoutMs))
+      trailers.push(splitLine(line));
     return { body, trailers };
   }
 
@@ -169,7 +175,12 @@ export async function ask(port: number, request: string, localAddress?: string):
 }
 
 /** A plain GET. */
-export function get(port: number, target = '/', headers: Readonly<Record<string, string>> = {}, localAddress?: string): Promise<RawResponse> {
+export function get(
+  port: number,
+  target = '/',
+  headers: Readonly<Record<string, string>> = {},
+  localAddress?: string,
+): Promise<RawResponse> {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const host = 'Host' in headers ? '' : 'Host: test.example\r\n';
   return ask(port, `GET ${target} HTTP/1.1\r\n${host}${lines.join('')}Connection: close\r\n\r\n`, localAddress);

@@ -206,7 +206,7 @@ export function config(...pools: readonly PoolSpec[]): CompiledConfig {
     nameRefreshMs: null,
     workerHangTimeoutMs: null,
     debug: false,
-      };
+  };
 }
 
 export function serverPlan(name: string): Omit<ServerPlan, 'row'> {

@@ -28,6 +28,8 @@ export function addFmtCommand(program: Command, terminal: Terminal): void {
 
 async function overwrite(filename: string, text: string): Promise<void> {
   await writeFile(filename, text).catch((error: unknown) => {
-    throw new CliError(`cannot write ${filename}: ${error instanceof Error ? error.message : String(error)}`, 1, { cause: error });
+    throw new CliError(`cannot write ${filename}: ${error instanceof Error ? error.message : String(error)}`, 1, {
+      cause: error,
+    });
   });
 }

@@ -21,7 +21,10 @@ interface ReloadOptions extends ConfigOptions {
 export function addReloadCommand(program: Command, terminal: Terminal): void {
   addConfigOptions(program.command('reload'))
     .description('put a config in force in a running balancer')
-    .option('--address <address>', "admin address of the running balancer, host:port or unix//path (default: the config's, or localhost:2019)")
+    .option(
+      '--address <address>',
+      "admin address of the running balancer, host:port or unix//path (default: the config's, or localhost:2019)",
+    )
     .option('--force', 'load it even when nothing changed')
     .action(async (options: ReloadOptions) => {
       const request = await readConfigFile(options);

@@ -32,7 +32,8 @@ export function addRunCommand(program: Command, terminal: Terminal): void {
               const fresh: LoadRequest = await readConfigFile(options);
               const { warnings, unchanged, changes } = await balancer.reload(fresh.text, fresh);
               logWarnings(log, warnings);
-              if (!unchanged) log.info('config file changed: reloaded', { file: fresh.filename, changes: changeLines(changes) });
+              if (!unchanged)
+                log.info('config file changed: reloaded', { file: fresh.filename, changes: changeLines(changes) });
             } catch (error) {
               log.error('config file changed, but it was not loaded: the old config goes on', { error });
             }

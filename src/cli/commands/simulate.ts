@@ -38,7 +38,8 @@ export function addSimulateCommand(program: Command, terminal: Terminal): void {
           ? randomClients(readClients(options.clients), SEED)
           : await readAddresses(options.addresses);
       const planned = new PlannedConfig(checkConfig(request, terminal.env).compiled, options.down);
-      if (planned.pools.length === 0) throw new CliError(`${request.filename} has no reverse_proxy: nothing to simulate`);
+      if (planned.pools.length === 0)
+        throw new CliError(`${request.filename} has no reverse_proxy: nothing to simulate`);
       const simulations = planned.pools.map((spec) => simulate(spec, clients, (member) => planned.isDown(member)));
       terminal.stdout.write(
         options.json === true ? `${JSON.stringify(simulations)}\n` : simulations.map(simulationText).join('\n'),
@@ -54,7 +55,9 @@ function readClients(text: string): number {
 
 async function readAddresses(file: string): Promise<IpAddress[]> {
   const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new CliError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`, 1, { cause: error });
+    throw new CliError(`cannot read ${file}: ${error instanceof Error ? error.message : String(error)}`, 1, {
+      cause: error,
+    });
   });
   const addresses = text.split('\n').flatMap((line, index) => {
     const word = line.trim();

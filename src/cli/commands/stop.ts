@@ -10,7 +10,11 @@ export function addStopCommand(program: Command): void {
   program
     .command('stop')
     .description('ask a running balancer to finish its work and end')
-    .option('--address <address>', 'admin address of the running balancer, host:port or unix//path', DEFAULT_ADMIN_ADDRESS)
+    .option(
+      '--address <address>',
+      'admin address of the running balancer, host:port or unix//path',
+      DEFAULT_ADMIN_ADDRESS,
+    )
     .action(async (options: StopOptions) => {
       await postAdmin(options.address, '/stop', '', {});
     });

@@ -113,7 +113,8 @@ export class AdminServer {
     const { reply, cors } = await this.#replyTo(message);
     // A body nobody read must not be taken for the next request, nor be waited for. An endless reply ends with the
     // endpoint, and its connection has to go with it.
-    const headers = message.complete && reply.cancel === undefined ? reply.headers : { ...reply.headers, Connection: 'close' };
+    const headers =
+      message.complete && reply.cancel === undefined ? reply.headers : { ...reply.headers, Connection: 'close' };
     if (reply.cancel !== undefined) this.#endless.add(reply.cancel);
     try {
       await sendReply(response, { ...reply, headers: { ...headers, ...cors } }, message.method !== 'HEAD');

@@ -28,7 +28,10 @@ test('leaves the inside of quotes and heredocs alone', () => {
 });
 
 test('keeps joined lines joined', () => {
-  assert.equal(format(':80 {\nreverse_proxy a \\\n b \\\n     c\n}\n'), ':80 {\n\treverse_proxy a \\\n\t\tb \\\n\t\tc\n}\n');
+  assert.equal(
+    format(':80 {\nreverse_proxy a \\\n b \\\n     c\n}\n'),
+    ':80 {\n\treverse_proxy a \\\n\t\tb \\\n\t\tc\n}\n',
+  );
   assert.equal(format('a \\\n\nb\n'), 'a\nb\n');
 });
 
@@ -42,7 +45,23 @@ test('text that cannot be cut into words is refused with its line', () => {
 });
 
 test('formatting twice changes nothing more, whatever the text', () => {
-  const piece = fc.constantFrom(' ', '\t', '\n', '\r\n', '\\\n', '#c', '{', '}', '"q"', '`b\n`', 'word', '\\', '<<E\n x\n E', '"', 'é');
+  const piece = fc.constantFrom(
+    ' ',
+    '\t',
+    '\n',
+    '\r\n',
+    '\\\n',
+    '#c',
+    '{',
+    '}',
+    '"q"',
+    '`b\n`',
+    'word',
+    '\\',
+    '<<E\n x\n E',
+    '"',
+    'é',
+  );
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 24 }), (pieces) => {
       const text = pieces.join('');
@@ -59,7 +78,10 @@ test('formatting twice changes nothing more, whatever the text', () => {
   );
 });
 
-const folders = [path.join(import.meta.dirname, '../../../test/golden/caddyfile'), process.env['HOLDFAST_ADAPT_CASES'] ?? ''];
+const folders = [
+  path.join(import.meta.dirname, '../../../test/golden/caddyfile'),
+  process.env['HOLDFAST_ADAPT_CASES'] ?? '',
+];
 for (const folder of folders.filter((name) => name !== '')) {
   test(`every Caddyfile of ${path.basename(folder)} adapts to the same before and after`, () => {
     for (const golden of goldenCases(folder)) {

@@ -85,7 +85,10 @@ function marksOf(gap: string): Mark[] {
 
 /** A formatter that changes a config would be worse than none. */
 function assertSameTokens(before: string, after: string, filename: string): void {
-  const shape = (text: string): string => JSON.stringify(lex(text, filename).map(({ raw, startsLine }) => [raw, startsLine]));
+  const shape = (text: string): string =>
+    JSON.stringify(lex(text, filename).map(({ raw, startsLine }) => [raw, startsLine]));
   if (shape(before) === shape(after)) return;
-  throw new Error(`formatting ${filename} would change what it says; this is a fault of Holdfast, the file is left alone`);
+  throw new Error(
+    `formatting ${filename} would change what it says; this is a fault of Holdfast, the file is left alone`,
+  );
 }

@@ -31,7 +31,9 @@ export function compileConfig(config: Config, context: CompileContext): CompileR
   const app = config.apps.http;
   const run = new Compilation(context, app.resolvers);
   const listeners = new Map<string, ListenerSpec>();
-  const servers = Object.entries(app.servers).map(([name, server]) => compileServer(run, config, name, server, listeners));
+  const servers = Object.entries(app.servers).map(([name, server]) =>
+    compileServer(run, config, name, server, listeners),
+  );
   refuseLogFilters(run, config.logging);
   const compiled: CompiledConfig = {
     servers,

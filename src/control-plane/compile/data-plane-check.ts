@@ -14,7 +14,11 @@ export function checkHandler(run: Compilation, path: string, plan: HandlerPlan):
   checkRoute(run, path, { match: [], handle: [plan], group: '', terminal: false });
   for (const [directive, ops] of headerOpsOf(plan)) {
     for (const name of ignoredFields(ops)) {
-      run.warn(path, directive, `operations on ${name} have no effect: it belongs to one connection and the proxy writes it itself`);
+      run.warn(
+        path,
+        directive,
+        `operations on ${name} have no effect: it belongs to one connection and the proxy writes it itself`,
+      );
     }
   }
 }

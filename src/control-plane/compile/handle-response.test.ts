@@ -11,7 +11,10 @@ function compiled(entries: readonly Json[], positions = new Map([['apps', at(1)]
 
 test('entries keep their order, and pools of their routes belong to the site', () => {
   const { sections } = compiled([
-    { match: { status_code: [5, 404], headers: { 'X-A': ['b*'], 'X-B': null } }, routes: [{ handle: [proxy(['other:80'])] }] },
+    {
+      match: { status_code: [5, 404], headers: { 'X-A': ['b*'], 'X-B': null } },
+      routes: [{ handle: [proxy(['other:80'])] }],
+    },
     { status_code: '200' },
   ]);
   const site = [...sections.values()].find((section) => section.kind === 'site');
@@ -31,7 +34,11 @@ const REFUSED: readonly (readonly [what: string, entries: readonly Json[], messa
     [{ routes: [{ handle: [{ handler: 'copy_response_headers', include: ['A'], exclude: ['B'] }] }] }],
     /expected either include or exclude/,
   ],
-  ['a field name that is none', [{ routes: [{ handle: [{ handler: 'copy_response_headers', include: ['a b'] }] }] }], /a b/],
+  [
+    'a field name that is none',
+    [{ routes: [{ handle: [{ handler: 'copy_response_headers', include: ['a b'] }] }] }],
+    /a b/,
+  ],
 ];
 
 for (const [what, entries, message] of REFUSED) {
@@ -40,10 +47,13 @@ for (const [what, entries, message] of REFUSED) {
       ['apps', at(1)],
       [`${HANDLER}.handle_response.0`, at(6)],
     ]);
-    assert.throws(() => compiled(entries, positions), (error: Error) => {
-      assert.match(error.message, message);
-      return /Caddyfile:6$/.test(error.message);
-    });
+    assert.throws(
+      () => compiled(entries, positions),
+      (error: Error) => {
+        assert.match(error.message, message);
+        return /Caddyfile:6$/.test(error.message);
+      },
+    );
   });
 }
 

@@ -61,7 +61,8 @@ function compileRotation(run: Compilation, path: string, writer: FileWriterConfi
 function intervalOf(run: Compilation, path: string, intervalMs: number): string {
   for (const { unit, ms, counts } of UNITS) {
     const count = intervalMs / ms;
-    if (Number.isInteger(count) && (counts === null || counts.some((allowed) => allowed === count))) return `${count}${unit}`;
+    if (Number.isInteger(count) && (counts === null || counts.some((allowed) => allowed === count)))
+      return `${count}${unit}`;
   }
   return run.fail(path, 'roll_interval must divide a day, such as 15m, 1h or 6h, or be whole days, such as 24h');
 }

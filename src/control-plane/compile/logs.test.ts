@@ -17,7 +17,10 @@ test('a server without logs writes no access lines', () => {
 function plan(logs: Json, loggers: Json = {}): unknown {
   const { hosts, others } = compile(logs, loggers).servers[0]!.options.accessLog!;
   const sinks = (outputs: readonly AccessOutput[]): string[] => outputs.map(({ sink }) => sink);
-  return { hosts: Object.fromEntries(Object.entries(hosts).map(([host, outputs]) => [host, sinks(outputs)])), others: sinks(others) };
+  return {
+    hosts: Object.fromEntries(Object.entries(hosts).map(([host, outputs]) => [host, sinks(outputs)])),
+    others: sinks(others),
+  };
 }
 
 function outputOf(log: Json): AccessOutput | undefined {
@@ -53,7 +56,11 @@ test('what would drop lines or send them elsewhere is refused, not ignored', () 
   const site = { include: ['http.log.access.log0'] };
   const refused: readonly (readonly [Json, Json, RegExp])[] = [
     [{}, { default: toStdout }, /'output stdout of the default log' is not supported yet/],
-    [{}, { default: { level: 'ERROR' } }, /'level ERROR of the default log' is not supported yet, at logging\.logs\.def/],
+    [
+      {},
+      { default: { level: 'ERROR' } },
+      /'level ERROR of the default log' is not supported yet, at logging\.logs\.def/,
+    ],
     [{}, { default: { encoder: { format: 'console' } } }, /'format of the default log' is not supported yet/],
     [{}, { default: { sampling: {} } }, /'sampling of the default log' is not supported yet/],
     [{}, { log0: { ...site, writer: { output: 'net', address: 'a:1' } } }, /'net' is not supported yet/],
@@ -79,17 +86,31 @@ test('debug is the level of the default logger', () => {
 });
 
 test('a log file is written with the defaults of Caddy unless the log says otherwise', () => {
-  const file = (options: Json): Json => ({ log0: { include: ['http.log.access.log0'], writer: { output: 'file', filename: 'a.log', ...options } } });
+  const file = (options: Json): Json => ({
+    log0: { include: ['http.log.access.log0'], writer: { output: 'file', filename: 'a.log', ...options } },
+  });
   const rotation = { bytes: 104_857_600, interval: '', keep: 10, keepDays: 90, gzip: true, localTime: false };
   const spec = { sink: 'file/a.log', path: 'a.log', mode: 0o600, dirMode: 0o700, rotation };
   assert.deepEqual(compile({}, file({})).logFiles, [spec]);
-  assert.deepEqual(compile({}, file({ roll: false, mode: '0640' })).logFiles, [{ ...spec, mode: 0o640, rotation: null }]);
-  const changed = { roll_size_mb: 0, roll_keep: 3, roll_keep_days: 7, roll_gzip: false, roll_interval: '6h', roll_local_time: true };
+  assert.deepEqual(compile({}, file({ roll: false, mode: '0640' })).logFiles, [
+    { ...spec, mode: 0o640, rotation: null },
+  ]);
+  const changed = {
+    roll_size_mb: 0,
+    roll_keep: 3,
+    roll_keep_days: 7,
+    roll_gzip: false,
+    roll_interval: '6h',
+    roll_local_time: true,
+  };
   const other = { bytes: 0, interval: '6h', keep: 3, keepDays: 7, gzip: false, localTime: true };
   assert.deepEqual(compile({}, file(changed)).logFiles, [{ ...spec, rotation: other }]);
   assert.equal(compile({}, file({ roll_interval: '48h' })).logFiles[0]?.rotation?.interval, '2d');
   assert.equal(compile({}, file({ roll_interval: '15m' })).logFiles[0]?.rotation?.interval, '15m');
-  assert.throws(() => compile({}, file({ roll_interval: '7m' })), /must divide a day.*at logging\.logs\.log0\.writer\.roll_interval/);
+  assert.throws(
+    () => compile({}, file({ roll_interval: '7m' })),
+    /must divide a day.*at logging\.logs\.log0\.writer\.roll_interval/,
+  );
   assert.throws(() => compile({}, file({ mode: '999' })), /file mode bits such as 0640/);
   assert.throws(() => compile({}, file({ roll_at: ['00:00'] })), /'roll_at' is not supported yet/);
   assert.throws(() => compile({}, file({ filename: '{env.LOG}' })), /placeholders in names of log files/);

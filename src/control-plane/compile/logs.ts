@@ -8,7 +8,9 @@ import { sinkOf } from './log-files.ts';
 export function compileAccessLog(config: ServerLogsConfig | null, logging: LoggingConfig): AccessLogPlan | null {
   if (config === null) return null;
   const outputsOf = (names: readonly string[]): AccessOutput[] => {
-    const outputs = names.flatMap((name) => outputOf(logging, name)).map((output) => [JSON.stringify(output), output] as const);
+    const outputs = names
+      .flatMap((name) => outputOf(logging, name))
+      .map((output) => [JSON.stringify(output), output] as const);
     return [...new Map(outputs).values()];
   };
   const hosts = Object.entries(config.logger_names).map(([host, names]) => [hostOf(host), outputsOf(names)] as const);
@@ -54,7 +56,8 @@ export function refuseLogFilters(run: Compilation, logging: LoggingConfig): void
 function refuseDefault(run: Compilation, path: string, log: LogConfig, logging: LoggingConfig): void {
   const output = log.writer?.output ?? 'stderr';
   if (output !== 'stderr') run.notYet(`${path}.writer`, `output ${output} of the default log`);
-  if (log.level === 'WARN' || log.level === 'ERROR') run.notYet(`${path}.level`, `level ${log.level} of the default log`);
+  if (log.level === 'WARN' || log.level === 'ERROR')
+    run.notYet(`${path}.level`, `level ${log.level} of the default log`);
   if (log.encoder !== null && (log.encoder.format !== 'json' || log.encoder.filters.length > 0)) {
     run.notYet(`${path}.encoder`, 'format of the default log');
   }

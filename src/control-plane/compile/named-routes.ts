@@ -22,7 +22,8 @@ export function serverRouting(path: string, server: HttpServerConfig): ServerRou
 function mappedBy(routes: readonly RouteConfig[], names: Set<string> = new Set()): Set<string> {
   for (const handler of routes.flatMap(({ handle }) => handle)) {
     if (handler.handler === 'subroute') mappedBy(handler.routes, names);
-    if (handler.handler === 'reverse_proxy') for (const { routes: own } of handler.handle_response) mappedBy(own, names);
+    if (handler.handler === 'reverse_proxy')
+      for (const { routes: own } of handler.handle_response) mappedBy(own, names);
     if (handler.handler === 'map') for (const name of handler.destinations) names.add(name.slice(1, -1));
   }
   return names;

@@ -4,15 +4,15 @@ import type { PassiveHealthConfig } from '../config/schema/health-checks.ts';
 import type { Compilation } from './compilation.ts';
 
 /** null when nothing is watched, which takes a `fail_duration`. `path` is the JSON path of the `passive` object. */
-export function compilePassive(
-  run: Compilation,
-  path: string,
-  config: PassiveHealthConfig | null,
-): PassivePlan | null {
+export function compilePassive(run: Compilation, path: string, config: PassiveHealthConfig | null): PassivePlan | null {
   if (config === null) return null;
   if (config.fail_duration === 0) {
     if (asksForSomething(config)) {
-      run.warn(path, 'fail_duration', 'no failure is counted: passive checks (max_fails, unhealthy_*) need fail_duration');
+      run.warn(
+        path,
+        'fail_duration',
+        'no failure is counted: passive checks (max_fails, unhealthy_*) need fail_duration',
+      );
     }
     return null;
   }

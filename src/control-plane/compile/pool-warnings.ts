@@ -24,7 +24,11 @@ export function warnAffinity(run: Compilation, path: string, policy: PolicyPlan,
 export function warnCheckPort(run: Compilation, path: string, check: CheckSpec, members: readonly MemberSpec[]): void {
   const socket = members.find(({ host }) => unixPath(host) !== null);
   if (check.port === null || socket === undefined) return;
-  run.warn(`${path}.port`, 'health_port', `health_port means nothing for ${socket.upstream}: the socket itself is checked`);
+  run.warn(
+    `${path}.port`,
+    'health_port',
+    `health_port means nothing for ${socket.upstream}: the socket itself is checked`,
+  );
 }
 
 /** Members that come and go change N, and hash mod N is another one for most clients. `path` is the JSON path of the policy. */

@@ -28,12 +28,7 @@ export function compilePool(run: Compilation, path: string, config: ReverseProxy
   const size = dynamic === null ? members.length : 0;
   const content = {
     kind: 'pool' as const,
-    policy: compilePolicy(
-      run,
-      `${path}.load_balancing.selection_policy`,
-      config.load_balancing.selection_policy,
-      size,
-    ),
+    policy: compilePolicy(run, `${path}.load_balancing.selection_policy`, config.load_balancing.selection_policy, size),
     members: dynamic === null ? members.map(memberPlan) : [],
     retry: compileRetry(config.load_balancing),
     passive: compilePassive(run, `${path}.health_checks.passive`, config.health_checks.passive),
@@ -63,7 +58,10 @@ function compileDynamic(run: Compilation, path: string, config: ReverseProxyConf
   if (config.dynamic_upstreams === null) return null;
   const { passive } = config.health_checks;
   if (passive !== null && passive.unhealthy_request_count > 0) {
-    run.notYet(`${path}.health_checks.passive.unhealthy_request_count`, 'unhealthy_request_count over dynamic upstreams');
+    run.notYet(
+      `${path}.health_checks.passive.unhealthy_request_count`,
+      'unhealthy_request_count over dynamic upstreams',
+    );
   }
   if (config.load_balancing.queue !== null) {
     run.notYet(`${path}.load_balancing.queue`, 'lb_queue over dynamic upstreams');
@@ -97,7 +95,8 @@ function compileTransport(config: TransportConfig): TransportPlan {
     responseHeaderTimeoutMs: config.response_header_timeout,
     keepAliveIdleMs: config.keep_alive.idle_timeout,
     // A PROXY header speaks for one client: its connection is not used again.
-    maxIdlePerEndpoint: config.keep_alive.enabled && config.proxy_protocol === null ? config.keep_alive.max_idle_conns_per_host : 0,
+    maxIdlePerEndpoint:
+      config.keep_alive.enabled && config.proxy_protocol === null ? config.keep_alive.max_idle_conns_per_host : 0,
     maxResponseHeaderBytes: config.max_response_header_size,
     ...(config.proxy_protocol === null ? {} : { proxyProtocol: config.proxy_protocol }),
     ...(config.local_address === null ? {} : { localAddress: config.local_address }),

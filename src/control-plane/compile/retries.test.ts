@@ -23,7 +23,10 @@ function handlerOf(fields: Json) {
 }
 
 test('sets of lb_retry_match and request_buffers belong to the handler', () => {
-  const match = [{ method: ['POST'], path: ['/a'] }, { expression: { expr: '{http.reverse_proxy.status_code} == 503', name: 'm' } }];
+  const match = [
+    { method: ['POST'], path: ['/a'] },
+    { expression: { expr: '{http.reverse_proxy.status_code} == 503', name: 'm' } },
+  ];
   const handler = handlerOf({ load_balancing: { retry_match: match }, request_buffers: 4096 });
   assert.deepEqual(handler.retryMatch, [
     [
@@ -39,7 +42,9 @@ test('sets of lb_retry_match and request_buffers belong to the handler', () => {
 
 test('a fault of an expression is reported at its own line', () => {
   const json = configOf([
-    proxy(['app:80'], { load_balancing: { retry_match: [{ method: ['GET'] }, { expression: '{http.request.host} == 1' }] } }),
+    proxy(['app:80'], {
+      load_balancing: { retry_match: [{ method: ['GET'] }, { expression: '{http.request.host} == 1' }] },
+    }),
   ]);
   const positions = new Map([
     ['apps', at(1)],
@@ -59,7 +64,13 @@ test('passive checks need fail_duration, and get the defaults of the reference',
     failRatio: 0,
     minRequests: 10,
   });
-  for (const passive of [{}, { max_fails: 3 }, { unhealthy_status: [5] }, { unhealthy_latency: '1s' }, { fail_ratio: 0.5 }]) {
+  for (const passive of [
+    {},
+    { max_fails: 3 },
+    { unhealthy_status: [5] },
+    { unhealthy_latency: '1s' },
+    { fail_ratio: 0.5 },
+  ]) {
     const result = compiled({ health_checks: { passive } });
     assert.equal(result.compiled.pools[0]?.section.passive, null);
     const warned = result.warnings.some(({ message }) => message.includes('need fail_duration'));

@@ -39,7 +39,20 @@ test('networks and placeholders of Caddy are told apart from mistakes', () => {
 
 test('what is no address says so and what to write', () => {
   const tooLong = `unix//${'a'.repeat(103)}`;
-  const cases = ['unix/', tooLong, '', 'app:0', 'app:70000', 'app:x', 'app:1-2', 'a b:80', 'http://app', 'app:80/path', '[::1', '-a:80'];
+  const cases = [
+    'unix/',
+    tooLong,
+    '',
+    'app:0',
+    'app:70000',
+    'app:x',
+    'app:1-2',
+    'a b:80',
+    'http://app',
+    'app:80/path',
+    '[::1',
+    '-a:80',
+  ];
   for (const dial of cases) {
     const read = readUpstream(dial);
     assert.ok('fault' in read && read.fault.startsWith(`'${dial}' is no upstream address: `), dial);

@@ -4,7 +4,7 @@
  */
 import { ConfigError } from '../../shared/config-error.ts';
 
-export const REDACTED = '***';
+const REDACTED = '***';
 
 /** Header fields whose values are credentials, lower case. */
 const CREDENTIAL_FIELDS: readonly string[] = Object.freeze(['authorization', 'proxy-authorization', 'cookie']);

@@ -14,7 +14,14 @@ import { ExplainedRequest, readHead, type Trust } from './explained-request.ts';
 import { describeMatch } from './describe-match.ts';
 import type { ClientExplanation, Explanation, Outcome, RouteExplanation } from './explanation.ts';
 import { explainProxy } from './explain-proxy.ts';
-import { chooseServer, parseQuestion, QuestionError, type BoundPorts, type Question, type ServerSpec } from './question.ts';
+import {
+  chooseServer,
+  parseQuestion,
+  QuestionError,
+  type BoundPorts,
+  type Question,
+  type ServerSpec,
+} from './question.ts';
 import type { TrialPool } from './trial-pool.ts';
 
 /** Ports that stand for any client's. */
@@ -44,7 +51,12 @@ export function explain(question: Question, context: ExplainContext): Explanatio
   const request = new ExplainedRequest(head, connection, trust, context.wallMs, context.seed);
   const ran: RoutePlan[] = [];
   const sites = sitesOf(context.compiled, server, hostOfAuthority(head.authority));
-  const router = compileSites(sites, (hash) => context.poolOf(hash), context.facts, (route) => void ran.push(route));
+  const router = compileSites(
+    sites,
+    (hash) => context.poolOf(hash),
+    context.facts,
+    (route) => void ran.push(route),
+  );
   const state = createRouteState();
   const decision = router.route(request, state);
   return {

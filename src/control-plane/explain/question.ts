@@ -33,7 +33,9 @@ export function parseQuestion({ url, peer, method = 'GET', headers = [] }: Quest
   const parts = /^(https?):\/\/([^/?#@\s]+)([^#\s]*)$/i.exec(url);
   if (parts === null) throw new QuestionError(`'${url}' is no URL of a request: write http://host/path`);
   if (parts[1]!.toLowerCase() === 'https') {
-    throw new QuestionError("'https' is not supported yet: ask with http://, and X-Forwarded-Proto where a proxy in front ends TLS");
+    throw new QuestionError(
+      "'https' is not supported yet: ask with http://, and X-Forwarded-Proto where a proxy in front ends TLS",
+    );
   }
   const authority = parts[2]!;
   const port = splitHostPort(authority)?.port ?? DEFAULT_PORT;
@@ -74,7 +76,8 @@ export function chooseServer(compiled: CompiledConfig, bound: BoundPorts, port: 
   if (exact !== undefined) return { ...exact, note: '' };
   const [only] = open;
   if (only === undefined) throw new QuestionError('the config has no server: nothing would take the request');
-  if (compiled.servers.length === 1) return { ...only, note: `nothing listens on port ${port}; the only server is taken` };
+  if (compiled.servers.length === 1)
+    return { ...only, note: `nothing listens on port ${port}; the only server is taken` };
   const ports = open.map((candidate) => joinHostPort(candidate.host, candidate.port)).join(', ');
   throw new QuestionError(`nothing listens on port ${port}: there is ${ports}`);
 }

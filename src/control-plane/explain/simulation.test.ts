@@ -20,7 +20,10 @@ test('a failure moves the clients of that server and no other, unless the textbo
 });
 
 test('a client with a cookie stays although its address says otherwise', () => {
-  const spec = poolOf('a b c', 'cookie lb 0123456789abcdef0123456789abcdef {\nfallback ip_hash {\non_failure all\n}\n}');
+  const spec = poolOf(
+    'a b c',
+    'cookie lb 0123456789abcdef0123456789abcdef {\nfallback ip_hash {\non_failure all\n}\n}',
+  );
   for (const { failure } of simulate(spec, CLIENTS, () => false).members) assert.equal(failure!.others, 0);
 });
 

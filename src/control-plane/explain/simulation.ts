@@ -132,7 +132,12 @@ function adviseParity(spec: PoolSpec): Advice[] {
   const size = spec.members.length;
   const clients = neighbours();
   if (size < 2 || clients.length / size < MIN_CLIENTS_PER_MEMBER) return [];
-  const most = Math.max(...countPlaces(placesOf(spec, clients, () => false), size));
+  const most = Math.max(
+    ...countPlaces(
+      placesOf(spec, clients, () => false),
+      size,
+    ),
+  );
   if (most * size <= SKEW * clients.length) return [];
   const percent = Math.round((100 * most) / clients.length);
   const cure = ['mapping rendezvous'];

@@ -61,5 +61,8 @@ function idleState({ weight, backup }: MemberSpec, down: boolean, standBy: boole
 
 /** Names are not resolved: such a member has no endpoint. */
 function rowsOf({ host, port }: MemberSpec, row: number): MemberRows {
-  return { member: row, endpoints: isIP(host) === 0 && unixPath(host) === null ? [] : [{ slot: row, check: -1, host, port }] };
+  return {
+    member: row,
+    endpoints: isIP(host) === 0 && unixPath(host) === null ? [] : [{ slot: row, check: -1, host, port }],
+  };
 }

@@ -22,7 +22,11 @@ function plainFile({ path, mode }: LogFileSpec): Writable {
   return createWriteStream(path, { flags: 'a', mode });
 }
 
-function rotatingFile({ path, mode }: LogFileSpec, rotation: RotationSpec, onTrouble: (error: unknown) => void): Writable {
+function rotatingFile(
+  { path, mode }: LogFileSpec,
+  rotation: RotationSpec,
+  onTrouble: (error: unknown) => void,
+): Writable {
   const named = (time: number | Date | null, index = 1): string =>
     time === null ? basename(path) : rotatedName(path, new Date(time), index, rotation);
   const stream = createStream(named, {
@@ -54,7 +58,11 @@ async function prune(path: string, { keep, keepDays }: RotationSpec): Promise<vo
   const stem = stemOf(path);
   const names = (await readdir(dirname(path))).filter((name) => {
     const rest = name.replace(/\.gz$/, '');
-    return rest.startsWith(stem) && rest.endsWith(extname(path)) && rotated.test(basename(rest, extname(path)).slice(stem.length));
+    return (
+      rest.startsWith(stem) &&
+      rest.endsWith(extname(path)) &&
+      rotated.test(basename(rest, extname(path)).slice(stem.length))
+    );
   });
   const newestFirst = names.toSorted().reverse();
   const surplus = newestFirst.slice(keep === 0 ? newestFirst.length : keep);

@@ -204,7 +204,7 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     'counter',
     'holdfast_upstream_affinity_spills_total',
     ['upstream'],
-    'Requests of the upstream\'s own clients that balance_factor sent elsewhere. Each breaks affinity.',
+    "Requests of the upstream's own clients that balance_factor sent elsewhere. Each breaks affinity.",
   ),
   upstreamQueued: define(
     'counter',

@@ -131,7 +131,11 @@ async function poolChanges(
     changes.push(entry('changed', 'pool', shortHash(to.hash), poolDetail(from, to), moved));
     await nextTurn();
   }
-  const named = (spec: PoolSpec): string => spec.members.map(({ upstream }) => upstream).slice(0, 4).join(' ');
+  const named = (spec: PoolSpec): string =>
+    spec.members
+      .map(({ upstream }) => upstream)
+      .slice(0, 4)
+      .join(' ');
   return [
     ...changes,
     ...[...right.values()].map((spec) => entry('added', 'pool', shortHash(spec.hash), named(spec))),

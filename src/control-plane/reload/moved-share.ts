@@ -37,6 +37,10 @@ function readsTokensOf(after: CookiePlan, before: CookiePlan): boolean {
 }
 
 function serversOf(spec: PoolSpec, clients: ReturnType<typeof randomClients>): string[] {
-  const places = pickAll(idlePool(spec, () => false), clients, SEED);
+  const places = pickAll(
+    idlePool(spec, () => false),
+    clients,
+    SEED,
+  );
   return Array.from(places, (place) => (place < 0 ? '' : spec.members[place]!.identity));
 }

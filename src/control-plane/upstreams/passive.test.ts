@@ -24,7 +24,10 @@ const PASSIVE: PassivePlan = {
 
 async function start(size: number): Promise<UpstreamsWorld> {
   const world = new UpstreamsWorld();
-  const spec = poolSpec('p', Array.from({ length: size }, (_, at) => `10.0.0.${at + 1}:80`));
+  const spec = poolSpec(
+    'p',
+    Array.from({ length: size }, (_, at) => `10.0.0.${at + 1}:80`),
+  );
   await world.load(1, config({ ...spec, section: { ...spec.section, passive: PASSIVE } }));
   return world;
 }
@@ -37,7 +40,12 @@ function strikeOf(world: UpstreamsWorld, position: number): number {
   return world.table.members.load(rowOf(world, position), MEMBER_STRIKE);
 }
 
-function report(world: UpstreamsWorld, position: number, outcome: 'failed' | 'passed', strike = strikeOf(world, position)): void {
+function report(
+  world: UpstreamsWorld,
+  position: number,
+  outcome: 'failed' | 'passed',
+  strike = strikeOf(world, position),
+): void {
   world.upstreams.passive('p', rowOf(world, position), outcome, strike);
 }
 
@@ -149,7 +157,9 @@ test('nothing is left of a pool that is gone, and its end stops every timer', as
   assert.equal(rest.clock.pending, 0);
 });
 
-type Step = { readonly member: number; readonly kind: 'failed' | 'passed' | 'late' | 'claim' } | { readonly waitMs: number };
+type Step =
+  | { readonly member: number; readonly kind: 'failed' | 'passed' | 'late' | 'claim' }
+  | { readonly waitMs: number };
 
 test('whatever workers report, somebody is eligible, and a member is away only under a strike', async () => {
   const step: fc.Arbitrary<Step> = fc.oneof(

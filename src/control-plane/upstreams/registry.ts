@@ -52,7 +52,10 @@ export class Registry {
     this.servers = new RowAllocator({
       clock,
       grow: (row) => this.#growLanes('server', row),
-      idle: (row) => this.#serverLanes(row).every((rows) => rows.load(row, SERVER_IN_FLIGHT) === 0 && rows.load(row, SERVER_CONNECTIONS) === 0),
+      idle: (row) =>
+        this.#serverLanes(row).every(
+          (rows) => rows.load(row, SERVER_IN_FLIGHT) === 0 && rows.load(row, SERVER_CONNECTIONS) === 0,
+        ),
       clear: (row) => this.#serverLanes(row).forEach((rows) => rows.clear(row)),
     });
   }

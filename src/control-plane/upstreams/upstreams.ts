@@ -242,7 +242,9 @@ export class Upstreams {
   /** Every member of every pool of the generation in force. */
   status(): readonly UpstreamStatus[] {
     const adminOf = (slot: Slot): EffectiveAdmin => this.#adminOf(slot);
-    return [...this.#activeMembers()].map((member) => memberStatus(member, this.#deps.table, adminOf, this.#deps.clock.wall()));
+    return [...this.#activeMembers()].map((member) =>
+      memberStatus(member, this.#deps.table, adminOf, this.#deps.clock.wall()),
+    );
   }
 
   /** As `status`, with pauses for other work; ends early when another generation comes into force. */

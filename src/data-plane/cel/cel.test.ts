@@ -55,7 +55,7 @@ describe('operators', () => {
     ['{flag}', true, { proxyValues: { flag: 'true' } }],
     ['{flag} == false', true],
     ['{method} == "GET"', true],
-    ["{method} in ['POST', \"GET\",]", true],
+    ['{method} in [\'POST\', "GET",]', true],
     ['"GET" in [{method}]', true],
     ['{method} in []', false],
     ['{method} == `GET` // and a comment', true],
@@ -177,8 +177,12 @@ const condition = fc.letrec<{ readonly tree: { readonly text: string; readonly v
       value: a <= b,
     })),
     tie('tree').map(({ text, value }) => ({ text: `!(${text})`, value: !value })),
-    fc.tuple(tie('tree'), tie('tree')).map(([a, b]) => ({ text: `(${a.text} && ${b.text})`, value: a.value && b.value })),
-    fc.tuple(tie('tree'), tie('tree')).map(([a, b]) => ({ text: `(${a.text} || ${b.text})`, value: a.value || b.value })),
+    fc
+      .tuple(tie('tree'), tie('tree'))
+      .map(([a, b]) => ({ text: `(${a.text} && ${b.text})`, value: a.value && b.value })),
+    fc
+      .tuple(tie('tree'), tie('tree'))
+      .map(([a, b]) => ({ text: `(${a.text} || ${b.text})`, value: a.value || b.value })),
   ),
 }));
 

@@ -20,7 +20,12 @@ export type Node =
   | (At & { readonly kind: 'and' | 'or'; readonly operands: readonly Node[] })
   | (At & { readonly kind: 'compare'; readonly operator: Comparison; readonly left: Node; readonly right: Node })
   /** `target` null = `name(args)`, else `target.name(args)`. */
-  | (At & { readonly kind: 'call'; readonly name: string; readonly target: Node | null; readonly args: readonly Node[] });
+  | (At & {
+      readonly kind: 'call';
+      readonly name: string;
+      readonly target: Node | null;
+      readonly args: readonly Node[];
+    });
 
 const MAX_LENGTH = 16_384;
 const MAX_DEPTH = 32;

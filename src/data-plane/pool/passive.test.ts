@@ -58,7 +58,10 @@ test('failures in a row are told from the last of max_fails on; a success starts
   const told = [false, false].map(() => watch.failed(ROW, 0, START));
   assert.deepEqual(told, [false, false]);
   assert.equal(watch.passed(ROW, 0, START), false);
-  assert.deepEqual([1, 2, 3, 4].map(() => watch.failed(ROW, 0, START)), [false, false, true, true]);
+  assert.deepEqual(
+    [1, 2, 3, 4].map(() => watch.failed(ROW, 0, START)),
+    [false, false, true, true],
+  );
 });
 
 test('a failure older than fail_duration does not count, also where the word of its time wraps', () => {
@@ -143,19 +146,24 @@ test('ratio: told exactly when the window has enough requests and too many of th
   const event = fc.record({ failed: fc.boolean(), laterMs: fc.integer({ min: 0, max: 300 }) });
   const share = fc.constantFrom(0.1, 0.5, 0.9, 1);
   fc.assert(
-    fc.property(fc.array(event, { maxLength: 60 }), share, fc.integer({ min: 1, max: 8 }), (events, failRatio, least) => {
-      const { watch } = start({ failRatio, minRequests: least });
-      let at = START;
-      let begin = -Infinity;
-      let [requests, fails] = [0, 0];
-      for (const { failed, laterMs } of events) {
-        at += laterMs;
-        if (at - begin > 1000) [begin, requests, fails] = [at, 0, 0];
-        requests += 1;
-        fails += failed ? 1 : 0;
-        if (failed) assert.equal(watch.failed(ROW, 0, at), requests >= least && fails / requests >= failRatio);
-        else assert.equal(watch.passed(ROW, 0, at), false);
-      }
-    }),
+    fc.property(
+      fc.array(event, { maxLength: 60 }),
+      share,
+      fc.integer({ min: 1, max: 8 }),
+      (events, failRatio, least) => {
+        const { watch } = start({ failRatio, minRequests: least });
+        let at = START;
+        let begin = -Infinity;
+        let [requests, fails] = [0, 0];
+        for (const { failed, laterMs } of events) {
+          at += laterMs;
+          if (at - begin > 1000) [begin, requests, fails] = [at, 0, 0];
+          requests += 1;
+          fails += failed ? 1 : 0;
+          if (failed) assert.equal(watch.failed(ROW, 0, at), requests >= least && fails / requests >= failRatio);
+          else assert.equal(watch.passed(ROW, 0, at), false);
+        }
+      },
+    ),
   );
 });

@@ -124,7 +124,8 @@ export class Pool implements PoolView {
     const values = this.#members.map((_, position) => this.weight(position));
     const before = this.#weights?.values;
     this.#weightsEpoch = epoch;
-    if (this.#weights !== null && values.every((weight, position) => weight === before?.[position])) return this.#weights;
+    if (this.#weights !== null && values.every((weight, position) => weight === before?.[position]))
+      return this.#weights;
     this.#weights = { values, max: values.reduce((most, weight) => Math.max(most, weight), 0) };
     return this.#weights;
   }

@@ -487,7 +487,8 @@ export class Exchange extends RequestFacts implements TryUser {
 
   /** Its idle time was over just as it was used again: no fault of the server's (RFC 9112 section 9.3.1). */
   #idleEnded(endpoint: EndpointPlan): void {
-    if (this.#isReplayable && (isIdempotent(this.#sentMethod) || this.#retryRules?.matchesFailure(this) === true)) this.#tries!.replay(endpoint);
+    if (this.#isReplayable && (isIdempotent(this.#sentMethod) || this.#retryRules?.matchesFailure(this) === true))
+      this.#tries!.replay(endpoint);
     else this.#answerError(502);
   }
 

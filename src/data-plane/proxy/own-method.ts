@@ -10,6 +10,7 @@ export function frameForOwnMethod(head: Head, method: string, ownMethod: string)
     return true;
   }
   // The length it announces belongs to a body that will not come.
-  if (method === 'HEAD' && head.body === BODY_NONE && head.status !== 204 && head.status !== 304) head.body = BODY_CLOSE;
+  if (method === 'HEAD' && head.body === BODY_NONE && head.status !== 204 && head.status !== 304)
+    head.body = BODY_CLOSE;
   return false;
 }

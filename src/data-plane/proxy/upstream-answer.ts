@@ -21,7 +21,8 @@ export function answerValue(name: string, { status, reason, fields }: UpstreamAn
   if (!name.startsWith(HEADER)) return undefined;
   const lower = name.slice(HEADER.length).toLowerCase();
   const values: string[] = [];
-  for (let at = findField(fields, lower, 0); at >= 0; at = findField(fields, lower, at + 2)) values.push(fields[at + 1]!);
+  for (let at = findField(fields, lower, 0); at >= 0; at = findField(fields, lower, at + 2))
+    values.push(fields[at + 1]!);
   return values.join(',');
 }
 

@@ -17,7 +17,10 @@ function frame(opcode: number, masked: boolean, length: number): Buffer {
 }
 
 const lengths = fc.constantFrom(0, 1, 125, 126, 300, 65_535, 65_536, 70_000);
-const frames = fc.array(fc.tuple(fc.constantFrom(0, 1, 2, 9, 10), fc.boolean(), lengths), { minLength: 1, maxLength: 4 });
+const frames = fc.array(fc.tuple(fc.constantFrom(0, 1, 2, 9, 10), fc.boolean(), lengths), {
+  minLength: 1,
+  maxLength: 4,
+});
 
 test('it is at a boundary exactly behind each frame, however the bytes are cut', () => {
   fc.assert(

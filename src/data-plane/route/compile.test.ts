@@ -126,7 +126,10 @@ describe('what handlers leave behind', () => {
       routeOf([], [headers('{http.request.uri}', true), rewrite({ uri: '/new' }), proxyTo('p')]),
     ];
     const { state, request } = routed(routes, { target: '/old' });
-    assert.deepEqual([0, 1, 2].map((line) => request.head.valueOf(line)), ['example.com', '1', '/old']);
+    assert.deepEqual(
+      [0, 1, 2].map((line) => request.head.valueOf(line)),
+      ['example.com', '1', '/old'],
+    );
     assert.equal(request.head.count, 3);
     assert.deepEqual(state.responseFields, ['Y', '1']);
     assert.equal(state.responseOps.length, 1);

@@ -31,8 +31,14 @@ function run(routes: Parameters<typeof siteOf>[0]): unknown[] {
 }
 
 test('an entry that does not answer goes on behind its proxy, through every list around it', () => {
-  const inner = routeOf([], [proxyWith('a', [{}]), proxyWith('b', [{ routes: [routeOf([], [proxyWith('c', [{}])])] }])]);
-  const outer = routeOf([], [{ handler: 'subroute', routes: [inner, routeOf([], [proxyWith('d', [{}])])] }, respond('end')]);
+  const inner = routeOf(
+    [],
+    [proxyWith('a', [{}]), proxyWith('b', [{ routes: [routeOf([], [proxyWith('c', [{}])])] }])],
+  );
+  const outer = routeOf(
+    [],
+    [{ handler: 'subroute', routes: [inner, routeOf([], [proxyWith('d', [{}])])] }, respond('end')],
+  );
   assert.deepEqual(run(outer), ['a', 'b', 'c', 'd', 'end']);
 });
 

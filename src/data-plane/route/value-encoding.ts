@@ -22,11 +22,11 @@ const NOT_IN_TARGET = /[\u0000-\u0020#\u007f-\u00ff]/g;
 /** RFC 3986 section 2.3. */
 const NOT_UNRESERVED = /[^A-Za-z0-9\-._~]/g;
 
-export function encodeField(value: string): string {
+function encodeField(value: string): string {
   return value.replace(NOT_IN_FIELD, percentEncode);
 }
 
-export function encodeTarget(value: string): string {
+function encodeTarget(value: string): string {
   return value.replace(NOT_IN_TARGET, percentEncode);
 }
 

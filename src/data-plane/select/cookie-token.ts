@@ -9,7 +9,7 @@
  */
 import { createCipheriv, createDecipheriv, createSecretKey, hash, hkdfSync, type KeyObject } from 'node:crypto';
 
-export const TOKEN_VERSION = 1;
+const TOKEN_VERSION = 1;
 /** Characters of a token. 42 bytes fill base64url exactly, so every token has one spelling. */
 export const TOKEN_LENGTH = 56;
 export const NONCE_BYTES = 12;

@@ -25,7 +25,7 @@ export function countUsable(pool: PoolView, request: PickRequest): number {
 }
 
 /** The usable member with `skip` usable ones before it in configured order; −1 when there are not so many. */
-export function nthUsable(pool: PoolView, request: PickRequest, skip: number): number {
+function nthUsable(pool: PoolView, request: PickRequest, skip: number): number {
   let left = skip;
   for (let position = 0; position < pool.size; position += 1) {
     if (!isUsable(pool, request, position)) continue;

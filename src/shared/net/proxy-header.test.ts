@@ -25,10 +25,7 @@ test('v1 is one line of text', () => {
 test('v2 is binary: version and command, family, length, addresses, ports', () => {
   assert.equal(hex(proxyHeader('v2', client('198.51.100.7'))), `${SIGNATURE}2111000cc6336407c0000209c73801bb`);
   const six = hex(proxyHeader('v2', client('2001:db8::7', { localAddress: '2001:db8::1' })));
-  assert.equal(
-    six,
-    `${SIGNATURE}2121002420010db800000000000000000000000720010db8000000000000000000000001c73801bb`,
-  );
+  assert.equal(six, `${SIGNATURE}2121002420010db800000000000000000000000720010db8000000000000000000000001c73801bb`);
 });
 
 test('a client behind a trusted proxy has an address and no port', () => {

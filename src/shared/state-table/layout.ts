@@ -110,9 +110,7 @@ export const LIMIT_CONNECTIONS = 6;
 export const LIMIT_CONNECTIONS_PER_SOURCE = 7;
 export const LIMIT_REQUESTS_PER_CONNECTION = 8;
 /** Upper bounds in seconds, Caddy's. */
-export const DURATION_BUCKETS: readonly number[] = [
-  0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
-];
+export const DURATION_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** server, Int32 under Atomics: exchanges now running. */
 export const SERVER_IN_FLIGHT = 0;
 /** server, Int32 under Atomics: open client connections, while the server limits them. */

@@ -17,7 +17,10 @@ export function eventsRoute({ plane }: AdminContext): Route {
         clients += 1;
         const stream = new EventStream<ControlEvent>(
           (listener) => plane.onEvent(listener),
-          ({ at, type, message, fields }) => ({ event: type, data: { at: new Date(at).toISOString(), type, message, fields } }),
+          ({ at, type, message, fields }) => ({
+            event: type,
+            data: { at: new Date(at).toISOString(), type, message, fields },
+          }),
         );
         return {
           status: 200,

@@ -36,7 +36,7 @@ const MODULES: ReadonlyMap<string, MatcherModule> = new Map(
 );
 
 /** A set from the lines of a block: all of its matchers must hold. */
-export function parseMatcherSet(lines: readonly Statement[], matcherName: string): JsonObject {
+function parseMatcherSet(lines: readonly Statement[], matcherName: string): JsonObject {
   const set: JsonObject = {};
   for (const [name, sameKind] of Map.groupBy(lines, (line) => line.name.text)) {
     const module = MODULES.get(name);

@@ -58,7 +58,7 @@ const PREFIXES: Readonly<Record<string, string>> = {
 const DOTTED: ReadonlySet<string> = new Set(['re', 'rp', 'resp', 'err']);
 
 /** Replaces `{host}`, `{header.X}` and the other shorthands by the names the runtime knows. */
-export function expandShorthands(text: string): string {
+function expandShorthands(text: string): string {
   if (!text.includes('{')) return text;
   return text.replace(/\{([^{}\s]+)\}/g, (whole, name: string) => {
     const long = longName(name);

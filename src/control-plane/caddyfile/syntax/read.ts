@@ -9,7 +9,7 @@ export function wrongCount(statement: Statement): Error {
   return failure(last, `wrong argument count or unexpected line ending after '${last.text}'`);
 }
 
-export function noBlock(statement: Statement): void {
+function noBlock(statement: Statement): void {
   if (statement.block === null) return;
   throw failure(statement.name, `'${statement.name.text}' takes no block here: remove the braces`);
 }

@@ -20,9 +20,20 @@ const FIELDS: Readonly<Record<string, string>> = {
   size: 'bytes',
   duration: 'duration_ms',
   ...Object.fromEntries(
-    ['time', 'client', 'peer', 'method', 'host', 'target', 'status', 'bytes', 'duration_ms', 'upstream', 'attempts', 'affinity'].map(
-      (name) => [name, name],
-    ),
+    [
+      'time',
+      'client',
+      'peer',
+      'method',
+      'host',
+      'target',
+      'status',
+      'bytes',
+      'duration_ms',
+      'upstream',
+      'attempts',
+      'affinity',
+    ].map((name) => [name, name]),
   ),
 };
 /** Fields of Caddy's that never stand in our lines: taking them out is done already. */

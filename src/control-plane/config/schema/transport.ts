@@ -3,7 +3,20 @@ import { z } from 'zod';
 import { parseIp } from '../../../shared/net/ip.ts';
 import { moduleOf } from './module.ts';
 import { resolverAddress } from './patterns.ts';
-import { accept, duration, flag, list, NOT_YET, notYet, object, oneOf, only, orNull, text, wholeNumber } from './primitives.ts';
+import {
+  accept,
+  duration,
+  flag,
+  list,
+  NOT_YET,
+  notYet,
+  object,
+  oneOf,
+  only,
+  orNull,
+  text,
+  wholeNumber,
+} from './primitives.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;

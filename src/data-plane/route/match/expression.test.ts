@@ -50,7 +50,9 @@ describe('the other matchers are functions', () => {
 
 describe('placeholders', () => {
   const proxyValues = (values: Readonly<Record<string, string>>): RequestFacts => ({
-    proxyValues: Object.fromEntries(Object.entries(values).map(([name, value]) => [`http.reverse_proxy.${name}`, value])),
+    proxyValues: Object.fromEntries(
+      Object.entries(values).map(([name, value]) => [`http.reverse_proxy.${name}`, value]),
+    ),
   });
 
   test('of responses are numbers, texts and a flag', () => {

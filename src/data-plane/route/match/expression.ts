@@ -23,7 +23,11 @@ export function compileExpression(
 }
 
 /** Placeholders that are numbers in Caddy; the others are texts. */
-const INTEGERS: readonly string[] = ['http.error.status_code', 'http.reverse_proxy.status_code', 'http.reverse_proxy.retries'];
+const INTEGERS: readonly string[] = [
+  'http.error.status_code',
+  'http.reverse_proxy.status_code',
+  'http.reverse_proxy.retries',
+];
 const FLAG = 'http.reverse_proxy.is_transport_error';
 
 function placeholderValue(name: string, { facts }: MatchContext): Value {

@@ -39,7 +39,7 @@ export interface ProcessFacts {
   readonly mapped?: ReadonlySet<string>;
 }
 
-export const NO_SYSTEM: SystemFacts = Object.freeze({
+const NO_SYSTEM: SystemFacts = Object.freeze({
   hostname: '',
   os: '',
   arch: '',

@@ -3,19 +3,30 @@ import { test } from 'node:test';
 import { adaptCaddyfile } from '../../adapt.ts';
 
 function adapt(lines: string): string {
-  const { config } = adaptCaddyfile(`:80 {\n forward_auth auth:9000 {\n${lines}\n }\n}\n`, { filename: 'Caddyfile', env: {} });
+  const { config } = adaptCaddyfile(`:80 {\n forward_auth auth:9000 {\n${lines}\n }\n}\n`, {
+    filename: 'Caddyfile',
+    env: {},
+  });
   return JSON.stringify(config);
 }
 
 test('the request goes to the server as GET, and what it answers is told apart by its class', () => {
   const json = adapt('uri /verify');
   assert.match(json, /"rewrite":\{"method":"GET","uri":"\/verify"\}/);
-  assert.match(json, /"X-Forwarded-Method":\["\{http\.request\.method\}"\],"X-Forwarded-Uri":\["\{http\.request\.uri\}"\]/);
-  assert.match(json, /"handle_response":\[\{"match":\{"status_code":\[2\]\},"routes":\[\{"handle":\[\{"handler":"vars"\}\]\}\]\}\]/);
+  assert.match(
+    json,
+    /"X-Forwarded-Method":\["\{http\.request\.method\}"\],"X-Forwarded-Uri":\["\{http\.request\.uri\}"\]/,
+  );
+  assert.match(
+    json,
+    /"handle_response":\[\{"match":\{"status_code":\[2\]\},"routes":\[\{"handle":\[\{"handler":"vars"\}\]\}\]\}\]/,
+  );
 });
 
 test('each copied field is deleted first and set where the answer has it, in the order of their names', () => {
-  const json = adapt('uri /v\ncopy_headers {\n remote-user>x-user\n Remote-Email\n}\n@no status 403\nhandle_response @no {\n respond no\n}');
+  const json = adapt(
+    'uri /v\ncopy_headers {\n remote-user>x-user\n Remote-Email\n}\n@no status 403\nhandle_response @no {\n respond no\n}',
+  );
   const deleted = [...json.matchAll(/"delete":\["([^"]+)"\]/g)].map(([, name]) => name);
   assert.deepEqual(deleted, ['Remote-Email', 'X-User']);
   assert.match(json, /"vars":\{"\{http\.reverse_proxy\.header\.Remote-User\}":\[""\]\}/);

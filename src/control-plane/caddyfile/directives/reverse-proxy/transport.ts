@@ -15,7 +15,7 @@ function field(name: string, read: (line: Statement) => JsonValue): TransportOpt
 }
 
 /** A field of an object inside the transport, which comes into being with its first field. */
-export function inner(name: string, key: string, read: (line: Statement) => JsonValue): TransportOption {
+function inner(name: string, key: string, read: (line: Statement) => JsonValue): TransportOption {
   return (line, transport) => {
     const known = transport[name];
     const base =

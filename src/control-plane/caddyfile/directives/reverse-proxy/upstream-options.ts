@@ -8,7 +8,7 @@ import type { ProxyDraft } from './draft.ts';
 type Option = (line: Statement) => JsonValue;
 
 /** Options of the upstreams of one `to` line. */
-export const UPSTREAM_OPTIONS: Readonly<Record<string, Option>> = {
+const UPSTREAM_OPTIONS: Readonly<Record<string, Option>> = {
   weight: (line) => bounded(line, 65_535),
   backup: (line) => {
     flag(line);

@@ -50,7 +50,7 @@ function noteScheme(scheme: Scheme, token: Token, draft: ProxyDraft): void {
   }
 }
 
-export function parseUpstream(token: Token): UpstreamAddress {
+function parseUpstream(token: Token): UpstreamAddress {
   const { text } = token;
   if (text === '') throw failure(token, 'an upstream address is empty');
   const url = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(text);
