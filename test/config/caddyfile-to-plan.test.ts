@@ -5,6 +5,7 @@ import { adaptCaddyfile } from '../../src/control-plane/caddyfile/adapt.ts';
 import { compileConfig } from '../../src/control-plane/compile/compile.ts';
 import type { CompileResult } from '../../src/control-plane/compile/compile.ts';
 import { readConfig } from '../../src/control-plane/config/from-json.ts';
+import { BEHIND_A_PROXY, COOKIE, IP_HASH } from '../support/published-configs.ts';
 
 function compile(text: string): CompileResult {
   const { config, positions } = adaptCaddyfile(text, { filename: 'Caddyfile', env: {} });
@@ -27,40 +28,6 @@ function refusal(text: string): string {
 function withoutHttps(text: string): string {
   return text.startsWith('{') ? text.replace('{', '{\n\tauto_https off') : `{\n\tauto_https off\n}\n${text}`;
 }
-
-const IP_HASH = `example.com {
-    reverse_proxy backend-1:3000 backend-2:3000 backend-3:3000 {
-        lb_policy ip_hash
-        health_uri      /healthz
-        health_interval 10s
-        health_timeout  3s
-    }
-}
-`;
-
-const BEHIND_A_PROXY = `{
-    servers {
-        trusted_proxies static 10.0.0.0/24
-    }
-}
-example.com {
-    reverse_proxy backend-1:3000 backend-2:3000 {
-        lb_policy ip_hash
-    }
-}
-`;
-
-const COOKIE = `example.com {
-    reverse_proxy backend-1:3000 backend-2:3000 {
-        lb_policy cookie {
-            name     caddy_session
-            secret   "production-secret-key-must-be-long-and-unique-once"
-            # cookie_lifetime 3600
-        }
-        # header_down Set-Cookie "caddy_session; Path=/; Secure; HttpOnly; SameSite=Strict"
-    }
-}
-`;
 
 test('a site that needs HTTPS is refused at its own line, with the way out', () => {
   const way = 'write http://example.com, or put auto_https off in the global options, at Caddyfile:';

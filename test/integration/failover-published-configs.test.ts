@@ -6,40 +6,7 @@ import { startBalancer, type TestBalancer } from '../support/balance.ts';
 import { failuresOf, homesOf, sharesOf, startLoad, askEach, type LoadClient } from '../support/load.ts';
 import { freePort, startNamedServers, type NamedServers } from '../support/named-servers.ts';
 import { get } from '../support/raw-client.ts';
-
-const IP_HASH = `example.com {
-    reverse_proxy backend-1:3000 backend-2:3000 backend-3:3000 {
-        lb_policy ip_hash
-        health_uri      /healthz
-        health_interval 10s
-        health_timeout  3s
-    }
-}
-`;
-
-const BEHIND_A_PROXY = `{
-    servers {
-        trusted_proxies static 10.0.0.0/24
-    }
-}
-example.com {
-    reverse_proxy backend-1:3000 backend-2:3000 {
-        lb_policy ip_hash
-    }
-}
-`;
-
-const COOKIE = `example.com {
-    reverse_proxy backend-1:3000 backend-2:3000 {
-        lb_policy cookie {
-            name     caddy_session
-            secret   "production-secret-key-must-be-long-and-unique-once"
-            # cookie_lifetime 3600
-        }
-        # header_down Set-Cookie "caddy_session; Path=/; Secure; HttpOnly; SameSite=Strict"
-    }
-}
-`;
+import { BEHIND_A_PROXY, COOKIE, IP_HASH } from '../support/published-configs.ts';
 
 /** Puts what a test machine needs into the global block, which is made if there is none. */
 function onTestPorts(text: string, { resolver }: NamedServers, httpsPort: number, httpPort: number): string {

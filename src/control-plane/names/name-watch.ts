@@ -1,11 +1,8 @@
-import type { Clock, Timer } from '../../shared/clock.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { mergeAddresses, type FamilyAddresses } from './addresses.ts';
+import { AskingLoop, RETRY_MS } from './asking-loop.ts';
 import type { LookupAnswer } from './lookup.ts';
 
-/** After a failure the name is asked again this soon, or after the refresh interval if that is shorter. */
-const RETRY_MS = 5000;
-/** Dial failures ask at most this often. */
-const HURRY_MS = 1000;
 const MIN_TTL_MS = 5000;
 const MAX_TTL_MS = 300_000;
 const DEFAULT_REFRESH_MS = 30_000;
@@ -24,17 +21,19 @@ export interface NameWatchDeps {
 /** Keeps the addresses of one name fresh while it runs. The last good answer is kept whatever happens. */
 export class NameWatch {
   readonly #deps: NameWatchDeps;
+  readonly #loop: AskingLoop;
   #known: FamilyAddresses = { ipv4: [], ipv6: [] };
   #addresses: readonly string[] = [];
   #error = '';
-  #running = false;
-  #timer: Timer | null = null;
-  #asking: Promise<void> | null = null;
-  #askedAt = Number.NEGATIVE_INFINITY;
   #ttlMs: number | null = null;
 
   constructor(deps: NameWatchDeps) {
     this.#deps = deps;
+    this.#loop = new AskingLoop({
+      clock: deps.clock,
+      ask: async () => this.#take(await deps.ask()),
+      delayMs: () => this.#delayMs(),
+    });
   }
 
   /** Sorted, without duplicates; empty while the name never resolved. */
@@ -49,45 +48,25 @@ export class NameWatch {
 
   /** Asks now, or waits for the question that is under way. */
   refresh(): Promise<void> {
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = null;
-    });
-    return this.#asking;
+    return this.#loop.refresh();
   }
 
   /** Asks as soon as the rate limit allows: somebody could not connect to what we know. */
   hurry(): void {
-    if (!this.#running || this.#asking !== null) return;
-    this.#schedule(Math.max(0, this.#askedAt + HURRY_MS - this.#deps.clock.now()));
+    this.#loop.hurry();
   }
 
   start(): void {
-    if (this.#running) return;
-    this.#running = true;
-    this.reschedule();
+    this.#loop.start();
   }
 
-  /** The refresh interval is another one: the next question comes when it would have come under this one. */
+  /** The refresh interval is another one. */
   reschedule(): void {
-    if (!this.#running || this.#asking !== null) return;
-    this.#schedule(Math.max(0, this.#askedAt + this.#delayMs() - this.#deps.clock.now()));
+    this.#loop.reschedule();
   }
 
   stop(): void {
-    this.#running = false;
-    this.#timer?.cancel();
-    this.#timer = null;
-  }
-
-  #schedule(delayMs: number): void {
-    this.#timer?.cancel();
-    this.#timer = this.#deps.clock.after(delayMs, () => void this.refresh());
-  }
-
-  async #ask(): Promise<void> {
-    this.#askedAt = this.#deps.clock.now();
-    this.#take(await this.#deps.ask());
-    if (this.#running) this.#schedule(this.#delayMs());
+    this.#loop.stop();
   }
 
   #take(answer: LookupAnswer): void {

@@ -1,9 +1,5 @@
-import type { Clock, Timer } from '../../shared/clock.ts';
-
-/** After a failure the source is asked again this soon, or after the refresh interval if that is shorter. */
-const RETRY_MS = 5000;
-/** Dial failures ask at most this often. */
-const HURRY_MS = 1000;
+import type { Clock } from '../../shared/clock.ts';
+import { AskingLoop, RETRY_MS } from './asking-loop.ts';
 
 export interface SourceAnswer {
   /** `host:port` texts, sorted; null = the question failed. An empty answer counts as failed. */
@@ -26,17 +22,19 @@ export interface SourceWatchDeps {
 /** Keeps the upstreams of one source fresh while it runs. The last good answer is kept whatever happens. */
 export class SourceWatch {
   readonly #deps: SourceWatchDeps;
+  readonly #loop: AskingLoop;
   #upstreams: readonly string[] = [];
   #error = '';
   #failingSince = Infinity;
   #lapsed = true;
-  #running = false;
-  #timer: Timer | null = null;
-  #asking: Promise<void> | null = null;
-  #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(deps: SourceWatchDeps) {
     this.#deps = deps;
+    this.#loop = new AskingLoop({
+      clock: deps.clock,
+      ask: async () => this.#take(await deps.ask()),
+      delayMs: () => this.#delayMs(),
+    });
   }
 
   /** The last good answer; empty while there was none. */
@@ -55,39 +53,20 @@ export class SourceWatch {
 
   /** Asks now, or waits for the question that is under way. */
   refresh(): Promise<void> {
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = null;
-      if (this.#running) this.#schedule(this.#delayMs());
-    });
-    return this.#asking;
+    return this.#loop.refresh();
   }
 
   /** Asks as soon as the rate limit allows: somebody could not connect to what we know. */
   hurry(): void {
-    if (!this.#running || this.#asking !== null) return;
-    this.#schedule(Math.max(0, this.#askedAt + HURRY_MS - this.#deps.clock.now()));
+    this.#loop.hurry();
   }
 
   start(): void {
-    if (this.#running) return;
-    this.#running = true;
-    if (this.#asking === null) this.#schedule(Math.max(0, this.#askedAt + this.#delayMs() - this.#deps.clock.now()));
+    this.#loop.start();
   }
 
   stop(): void {
-    this.#running = false;
-    this.#timer?.cancel();
-    this.#timer = null;
-  }
-
-  #schedule(delayMs: number): void {
-    this.#timer?.cancel();
-    this.#timer = this.#deps.clock.after(delayMs, () => void this.refresh());
-  }
-
-  async #ask(): Promise<void> {
-    this.#askedAt = this.#deps.clock.now();
-    this.#take(await this.#deps.ask());
+    this.#loop.stop();
   }
 
   #take({ upstreams, error }: SourceAnswer): void {

@@ -16,7 +16,7 @@ export interface PrefixSet {
 }
 
 /** What the word `private_ranges` stands for (RFC 1918, RFC 4193, loopback). */
-const PRIVATE_RANGES: readonly string[] = [
+export const PRIVATE_RANGES: readonly string[] = [
   '192.168.0.0/16',
   '172.16.0.0/12',
   '10.0.0.0/8',

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../json.ts';
-import { PRIVATE_RANGES } from '../private-ranges.ts';
+import { PRIVATE_RANGES } from '../../../shared/net/cidr.ts';
 import { failure } from '../syntax/failure.ts';
 import { some } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
