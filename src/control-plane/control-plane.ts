@@ -268,6 +268,7 @@ class ComposedControlPlane implements ControlPlane {
       manifest: {
         generation,
         servers: compiled.servers.map((server) => ({ ...server, row: rowOf(serverRows, server.name) })),
+        layer4: compiled.layer4.map((server) => ({ ...server, row: rowOf(serverRows, server.name) })),
         sections: [...compiled.sections.keys()],
       },
       sections: poolsFirst(compiled.sections),

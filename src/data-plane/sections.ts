@@ -1,4 +1,5 @@
 /** The sections a worker holds, and pools compiled from them. What no generation names any more is dropped. */
+import type { Layer4Section } from '../shared/plan/layer4.ts';
 import type {
   MemberPlan,
   MemberRows,
@@ -21,6 +22,7 @@ interface Arriving {
 export class Sections {
   readonly #table: StateTable;
   readonly #sites = new Map<SectionHash, SiteSection>();
+  readonly #layer4 = new Map<SectionHash, Layer4Section>();
   readonly #pools = new Map<SectionHash, Pool>();
   readonly #arriving = new Map<SectionHash, Arriving>();
 
@@ -42,6 +44,10 @@ export class Sections {
       this.#sites.set(section.hash, section);
       return;
     }
+    if (section.kind === 'layer4') {
+      this.#layer4.set(section.hash, section);
+      return;
+    }
     if (rows === null) throw new Error(`pool section ${section.hash} came without rows`);
     const first = this.#arriving.get(section.hash);
     this.#arriving.delete(section.hash);
@@ -55,6 +61,12 @@ export class Sections {
     const site = this.#sites.get(hash);
     if (site === undefined) throw new Error(`site section ${hash} was not staged`);
     return site;
+  }
+
+  layer4(hash: SectionHash): Layer4Section {
+    const section = this.#layer4.get(hash);
+    if (section === undefined) throw new Error(`layer-4 section ${hash} was not staged`);
+    return section;
   }
 
   pool(hash: SectionHash): Pool {
@@ -87,7 +99,7 @@ export class Sections {
   retain(manifests: readonly PlanManifest[]): void {
     this.#arriving.clear();
     const named = new Set(manifests.flatMap((manifest) => manifest.sections));
-    for (const held of [this.#sites, this.#pools]) {
+    for (const held of [this.#sites, this.#layer4, this.#pools]) {
       for (const hash of held.keys()) if (!named.has(hash)) held.delete(hash);
     }
   }

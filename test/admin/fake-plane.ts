@@ -30,6 +30,7 @@ export class FakePlane implements ControlPlane {
   compiled(): CompiledConfig {
     return {
       servers: [],
+      layer4: [],
       sections: new Map(),
       pools: [],
       listeners: [],

@@ -197,6 +197,7 @@ export function poolSpec(hash: string, upstreams: readonly string[], given: Part
 export function config(...pools: readonly PoolSpec[]): CompiledConfig {
   return {
     servers: [],
+    layer4: [],
     sections: new Map(),
     pools,
     listeners: [],

@@ -95,7 +95,7 @@ export function plan(
 ): PreparedPlan {
   const route = { match: [], handle: [], group: '', terminal: false };
   return {
-    manifest: { generation, servers: [], sections: [hash] },
+    manifest: { generation, servers: [], layer4: [], sections: [hash] },
     sections: new Map([[hash, { kind: 'site', hash, route, pools: [] }]]),
     listeners,
     rows: (pool) => {

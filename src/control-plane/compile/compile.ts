@@ -37,6 +37,7 @@ export function compileConfig(config: Config, context: CompileContext): CompileR
   refuseLogFilters(run, config.logging);
   const compiled: CompiledConfig = {
     servers,
+    layer4: [],
     sections: run.sections,
     pools: [...run.pools.values()],
     listeners: [...listeners.values()],

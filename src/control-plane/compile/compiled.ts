@@ -2,11 +2,13 @@
  * What compiling a finished config yields: sections for the workers (pure content, no table rows) and
  * what the control plane itself has to do. Frozen; one value a load.
  */
+import type { Layer4ServerPlan } from '../../shared/plan/layer4.ts';
 import type { AccessSink, PoolSection, Section, SectionHash, ServerPlan } from '../../shared/plan/types.ts';
 import type { UnixSocketSpec } from './unix-socket.ts';
 
 export interface CompiledConfig {
   readonly servers: readonly Omit<ServerPlan, 'row'>[];
+  readonly layer4: readonly Omit<Layer4ServerPlan, 'row'>[];
   readonly sections: ReadonlyMap<SectionHash, Section>;
   readonly pools: readonly PoolSpec[];
   readonly listeners: readonly ListenerSpec[];

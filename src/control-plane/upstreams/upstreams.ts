@@ -195,7 +195,7 @@ export class Upstreams {
   async prepare(generation: number, compiled: CompiledConfig): Promise<PreparedRows> {
     this.#generations.set(generation, compiled.nameRefreshMs);
     try {
-      for (const server of compiled.servers) this.#servers.hold(server.name, generation);
+      for (const { name } of [...compiled.servers, ...compiled.layer4]) this.#servers.hold(name, generation);
       const slice = new Slice(this.#deps.clock);
       const pools = await this.#hold(compiled.pools, generation, slice);
       await this.#dynamic.find(pools, NAME_WAIT_MS);

@@ -6,6 +6,8 @@
  * same hash in two generations is an unchanged route: its streams, pools and counters go on.
  */
 
+import type { Layer4Section, Layer4ServerPlan } from './layer4.ts';
+
 /** Row numbers in the state table. */
 export type SlotIndex = number;
 export type CheckIndex = number;
@@ -19,6 +21,7 @@ export type SectionHash = string;
 export interface PlanManifest {
   readonly generation: number;
   readonly servers: readonly ServerPlan[];
+  readonly layer4: readonly Layer4ServerPlan[];
   /** Every section this generation names. */
   readonly sections: readonly SectionHash[];
 }
@@ -111,7 +114,7 @@ export interface AccessLogPlan {
   readonly others: readonly AccessOutput[];
 }
 
-export type Section = PoolSection | SiteSection;
+export type Section = PoolSection | SiteSection | Layer4Section;
 
 /** One site: an outer route (hosts) and what stands inside it. */
 export interface SiteSection {
