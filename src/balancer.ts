@@ -1,7 +1,7 @@
 /** The public face of the library. `embed.ts` implements it. */
 import type { ConfigWarning } from './control-plane/compile/compiled.ts';
 import type { ControlEvent, LoadResult, UpstreamPatch, UpstreamStatus } from './control-plane/types.ts';
-import type { Logger } from './shared/log.ts';
+import type { Logger, LogLevel } from './shared/log.ts';
 import type { AccessSink } from './shared/plan/types.ts';
 
 /** How a config is given: Caddyfile text, JSON text, or Caddy's JSON as an object. */
@@ -18,8 +18,8 @@ export interface BalancerOptions extends ConfigSource {
   readonly workers?: number;
   /** Default: nothing is logged. */
   readonly log?: Logger;
-  /** Told at start and after each reload whether the config asks for debug logs; `log` filters accordingly. */
-  readonly onDebug?: (on: boolean) => void;
+  /** Told at start and after each reload which level the config wants in the log; whoever gave `log` filters accordingly. */
+  readonly onLogLevel?: (level: LogLevel) => void;
   /** Told the warnings of the first config; those of later ones are in the result of `reload`. */
   readonly onWarnings?: (warnings: readonly ConfigWarning[]) => void;
   /** Takes batches of access lines and where the config wants them: `stderr`, `stdout` or `file/<path>`. Default: written there. */

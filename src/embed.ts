@@ -1,7 +1,13 @@
 import type { Balancer, BalancerOptions, BoundAddress, ReloadOptions } from './balancer.ts';
 import { AdminEndpoint } from './control-plane/admin/endpoint.ts';
 import { createAdminRoutes } from './control-plane/admin/routes/index.ts';
-import type { AdminSpec, CompiledConfig, ConfigWarning, LogFileSpec } from './control-plane/compile/compiled.ts';
+import type {
+  AdminSpec,
+  CompiledConfig,
+  ConfigWarning,
+  LogFileSpec,
+  LogNetSpec,
+} from './control-plane/compile/compiled.ts';
 import { createControlPlane } from './control-plane/control-plane.ts';
 import { definedVariables } from './control-plane/helper/environment.ts';
 import { adaptLargeOrSmall } from './control-plane/helper/read-config.ts';
@@ -57,7 +63,8 @@ class EmbeddedBalancer implements Balancer {
       log: this.#log,
       env,
       accessSink: options.accessLog ?? ((lines, output) => this.#access.write(lines, output)),
-      beforeCommit: (compiled) => this.#access.open(this.#filesOf(compiled)),
+      metrics: () => this.#metrics.text(),
+      beforeCommit: (compiled) => this.#access.open(...this.#logsOf(compiled)),
       ...(options.workers === undefined ? {} : { workers: options.workers }),
       ...(options.dataDir === undefined ? {} : { dataDir: options.dataDir }),
       ...(options.hangTimeoutMs === undefined ? {} : { hangTimeoutMs: options.hangTimeoutMs }),
@@ -158,8 +165,8 @@ class EmbeddedBalancer implements Balancer {
   async #apply(isFirst: boolean): Promise<readonly ConfigWarning[]> {
     const compiled = this.#plane.compiled();
     if (compiled === null || this.#stopping) return [];
-    this.#options.onDebug?.(compiled.debug);
-    this.#access.retain(this.#filesOf(compiled));
+    this.#options.onLogLevel?.(compiled.logLevel);
+    this.#access.retain(...this.#logsOf(compiled));
     try {
       await this.#endpoint.apply(this.#adminSpec(compiled));
       return [];
@@ -171,9 +178,9 @@ class EmbeddedBalancer implements Balancer {
     }
   }
 
-  /** Whoever takes the lines himself wants no files of ours. */
-  #filesOf({ logFiles }: CompiledConfig): readonly LogFileSpec[] {
-    return this.#options.accessLog === undefined ? logFiles : [];
+  /** Whoever takes the lines himself wants no files and connections of ours. */
+  #logsOf({ logFiles, logNets }: CompiledConfig): [files: readonly LogFileSpec[], nets: readonly LogNetSpec[]] {
+    return this.#options.accessLog === undefined ? [logFiles, logNets] : [[], []];
   }
 
   #adminSpec({ admin }: CompiledConfig): AdminSpec {

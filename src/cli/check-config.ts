@@ -3,6 +3,7 @@ import { compileConfig } from '../control-plane/compile/compile.ts';
 import type { CompiledConfig, ConfigWarning } from '../control-plane/compile/compiled.ts';
 import { readConfig } from '../control-plane/config/from-json.ts';
 import type { Positions } from '../control-plane/config/positions.ts';
+import { hasProgram } from '../control-plane/health/echo.ts';
 import type { LoadRequest } from '../control-plane/types.ts';
 
 /** Stands in for the secret that `run` would make: as long, and never used. */
@@ -24,6 +25,7 @@ export function checkConfig(request: LoadRequest, env: NodeJS.ProcessEnv): Check
     positions,
     generatedSecret: () => PLACEHOLDER_SECRET,
     platform: process.platform,
+    hasProgram: (name) => hasProgram(name, env['PATH'] ?? process.env['PATH']),
   });
   return { config, compiled: compiled.compiled, warnings: [...warnings, ...compiled.warnings], positions };
 }

@@ -12,13 +12,14 @@ const INDENT = ' '.repeat(10);
 
 /** An explanation for people. What came from a peer or a config is shown without control characters. */
 export function explainText(explanation: Explanation): string {
-  const { request, server, client, routes, outcome } = explanation;
+  const { request, server, client, routes, assumed, outcome } = explanation;
   const lines = [
     `${request.method} ${request.host}${request.target}`,
     '',
     ...block('server', [`${server.name}, listens on ${server.listener}`, server.note]),
     ...block('client', clientLines(client)),
     ...block('route', routes.length === 0 ? ['no site takes the request'] : routes.map(routeLine)),
+    ...(assumed.length === 0 ? [] : block('assumed', assumed)),
   ];
   switch (outcome.kind) {
     case 'proxy':
@@ -31,6 +32,9 @@ export function explainText(explanation: Explanation): string {
       lines.push(
         ...block('answer', [`error ${outcome.status}, by the error routes if there are any`, outcome.message]),
       );
+      break;
+    case 'metrics':
+      lines.push(...block('answer', ['200, the metrics of the process']));
       break;
     case 'abort':
       lines.push(...block('answer', ['none: the connection is dropped']));

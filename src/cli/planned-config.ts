@@ -1,6 +1,6 @@
 import type { CompiledConfig, PoolSpec } from '../control-plane/compile/compiled.ts';
 import { idlePool, type TrialPool } from '../control-plane/explain/trial-pool.ts';
-import { joinHostPort } from '../shared/net/address.ts';
+import { slotAddress } from '../control-plane/upstreams/slots.ts';
 import type { SectionHash } from '../shared/plan/types.ts';
 import { CliError } from './failure.ts';
 
@@ -33,6 +33,6 @@ export class PlannedConfig {
   }
 }
 
-function namesOf({ upstream, identity, host, port }: PoolSpec['members'][number]): string[] {
-  return [upstream, identity, joinHostPort(host, port)];
+function namesOf({ upstream, identity, host, port, network }: PoolSpec['members'][number]): string[] {
+  return [upstream, identity, slotAddress(host, port, network)];
 }

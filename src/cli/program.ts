@@ -1,14 +1,17 @@
 import { Command, CommanderError } from 'commander';
 import { packageVersion } from '../version.ts';
 import { addAdaptCommand } from './commands/adapt.ts';
+import { addCheckCommand } from './commands/check.ts';
 import { addDemoCommand } from './commands/demo.ts';
 import { addExplainCommand } from './commands/explain.ts';
 import { addFmtCommand } from './commands/fmt.ts';
+import { addHashPasswordCommand } from './commands/hash-password.ts';
 import { addHashCommand } from './commands/hash.ts';
 import { addReloadCommand } from './commands/reload.ts';
 import { addRunCommand } from './commands/run.ts';
 import { addSimulateCommand } from './commands/simulate.ts';
 import { addStopCommand } from './commands/stop.ts';
+import { addTrustCommand } from './commands/trust.ts';
 import { addValidateCommand } from './commands/validate.ts';
 import { addVersionCommand } from './commands/version.ts';
 import { exitCodeOf, failureText } from './failure.ts';
@@ -36,6 +39,8 @@ function createProgram(terminal: Terminal): Command {
     .description('A load balancer for HTTP that keeps clients on their server.')
     .version(`v${packageVersion()}`, '-V, --version', 'print the version')
     .helpCommand('help [command]', 'show help of a command')
+    // `check http … --version 1.1` is about HTTP.
+    .enablePositionalOptions()
     .configureOutput({
       writeOut: (text) => void terminal.stdout.write(text),
       writeErr: (text) => void terminal.stderr.write(text.replace(/^error: /, 'holdfast: ')),
@@ -48,9 +53,12 @@ function createProgram(terminal: Terminal): Command {
   addStopCommand(program);
   addFmtCommand(program, terminal);
   addHashCommand(program, terminal);
+  addHashPasswordCommand(program, terminal);
   addExplainCommand(program, terminal);
   addSimulateCommand(program, terminal);
+  addCheckCommand(program, terminal);
   addDemoCommand(program, terminal);
+  addTrustCommand(program, terminal);
   addVersionCommand(program, terminal);
   return program;
 }

@@ -1,11 +1,10 @@
-import { homedir } from 'node:os';
-import { join } from 'node:path';
 import type { Balancer } from '../balancer.ts';
 import { createRootLogger } from '../control-plane/logging/root-logger.ts';
 import type { LoadRequest } from '../control-plane/types.ts';
 import { createBalancer } from '../embed.ts';
 import type { Logger } from '../shared/log.ts';
 import { joinHostPort } from '../shared/net/address.ts';
+import { dataFolder } from './data-folder.ts';
 import { logWarnings, type Terminal } from './output.ts';
 import { onSignals } from './signals.ts';
 
@@ -31,7 +30,7 @@ export async function runBalancer(request: LoadRequest, terminal: Terminal, sett
     env: terminal.env,
     admin: true,
     log,
-    onDebug: (on) => log.setDebug(on),
+    onLogLevel: (level) => log.setLevel(level),
     onWarnings: (warnings) => logWarnings(log, warnings),
     ...(settings.keepsData ? { dataDir: dataFolder(terminal.env) } : {}),
     ...(settings.workers === undefined ? {} : { workers: settings.workers }),
@@ -39,7 +38,9 @@ export async function runBalancer(request: LoadRequest, terminal: Terminal, sett
   const release = takeOverProcess(balancer, log, 'isTTY' in terminal.stderr && terminal.stderr.isTTY === true);
   const finish = settings.started(balancer, log);
   log.info('serving', {
-    listeners: [...balancer.addresses().values()].map(({ host, port }) => joinHostPort(host, port)),
+    listeners: [...balancer.addresses()].map(([key, { host, port }]) =>
+      key.startsWith('udp/') ? `udp/${joinHostPort(host, port)}` : joinHostPort(host, port),
+    ),
   });
   await balancer.stopped();
   finish();
@@ -78,9 +79,4 @@ function takeOverProcess(balancer: Balancer, log: Logger, atTerminal: boolean): 
 function ignoreBrokenPipes({ stdout, stderr }: Terminal): void {
   stdout.on('error', () => {});
   stderr.on('error', () => {});
-}
-
-/** `$XDG_DATA_HOME/holdfast`, by default `~/.local/share/holdfast`. */
-function dataFolder(env: NodeJS.ProcessEnv): string {
-  return join(env['XDG_DATA_HOME'] || join(homedir(), '.local', 'share'), 'holdfast');
 }

@@ -6,6 +6,7 @@ import type { WorkerMessage } from '../shared/messages.ts';
 import type { AccessSink, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
 import { systemRandom, type Random } from '../shared/random.ts';
 import { StateTable } from '../shared/state-table/table.ts';
+import { Certificates } from './certificates/certificates.ts';
 import type { CompiledConfig } from './compile/compiled.ts';
 import { AdminStateFile } from './data-dir/admin-state-file.ts';
 import { GeneratedSecrets } from './data-dir/secrets.ts';
@@ -16,6 +17,7 @@ import { changesBetween } from './reload/changes.ts';
 import { LoadQueue } from './reload/load-queue.ts';
 import type { PreparedPlan } from './reload/transaction.ts';
 import type {
+  CertificateStatus,
   ControlEvent,
   ControlPlane,
   LoadRequest,
@@ -25,7 +27,7 @@ import type {
   UpstreamStatus,
   WorkerStatus,
 } from './types.ts';
-import { Upstreams } from './upstreams/upstreams.ts';
+import { Upstreams, type PreparedRows } from './upstreams/upstreams.ts';
 import { Fleet } from './workers/fleet.ts';
 import { entryUrl } from './workers/open-worker.ts';
 
@@ -48,6 +50,8 @@ export interface ControlPlaneOptions {
   readonly env: NodeJS.ProcessEnv;
   /** Takes whole access lines. Default: they are dropped. */
   readonly accessSink?: (lines: string, output: AccessSink) => void;
+  /** Makes the text that `metrics` handlers answer with. Default: they answer 503. */
+  readonly metrics?: () => Promise<string>;
   /** Called with a config that is about to come into force; a rejection refuses it. */
   readonly beforeCommit?: (compiled: CompiledConfig) => Promise<void>;
   /** Entry of the data-plane threads, for tests. */
@@ -75,6 +79,7 @@ class ComposedControlPlane implements ControlPlane {
   readonly #secrets: GeneratedSecrets;
   readonly #adminStates: AdminStateFile;
   readonly #upstreams: Upstreams;
+  readonly #certificates: Certificates;
   readonly #fleet: Fleet;
   readonly #hangTimeoutMs: number;
   readonly #queue = new LoadQueue();
@@ -102,6 +107,7 @@ class ComposedControlPlane implements ControlPlane {
     this.#upstreams.restoreAdminStates(this.#adminStates.read());
     // Lane 0 holds the totals of workers that ended.
     this.#upstreams.addLane(0);
+    this.#certificates = this.#makeCertificates();
     this.#fleet = this.#makeFleet();
   }
 
@@ -128,6 +134,10 @@ class ComposedControlPlane implements ControlPlane {
     return this.#upstreams.serverRows();
   }
 
+  layer4Rows(): ReadonlyMap<string, number> {
+    return this.#upstreams.layer4Rows();
+  }
+
   slotRows(): ReadonlyMap<string, number> {
     return this.#upstreams.slotRows();
   }
@@ -152,6 +162,10 @@ class ComposedControlPlane implements ControlPlane {
     const known = this.#upstreams.patch(address, patch);
     if (known) this.#adminStates.write(this.#upstreams.adminStates());
     return known;
+  }
+
+  certificates(): readonly CertificateStatus[] {
+    return this.#certificates.status();
   }
 
   workers(): readonly WorkerStatus[] {
@@ -208,6 +222,7 @@ class ComposedControlPlane implements ControlPlane {
     await this.#loading;
     await this.#fleet.stop(graceMs);
     this.#upstreams.stop();
+    this.#certificates.stop();
   }
 
   async #load(request: LoadRequest): Promise<LoadResult> {
@@ -251,24 +266,27 @@ class ComposedControlPlane implements ControlPlane {
     this.#generation += 1;
     const generation = this.#generation;
     await this.#options.beforeCommit?.(next.compiled);
-    const { serverRows } = await this.#upstreams.prepare(generation, next.compiled);
+    const rows = await this.#upstreams.prepare(generation, next.compiled);
     try {
-      await this.#fleet.apply(this.#planOf(generation, next.compiled, serverRows));
+      await this.#certificates.prepare(next.compiled.tls);
+      await this.#fleet.apply(this.#planOf(generation, next.compiled, rows));
     } catch (error) {
       this.#upstreams.discard(generation);
+      this.#certificates.discard();
       throw error;
     }
     this.#loaded = next;
+    this.#certificates.activate();
     this.#fleet.setHangTimeout(next.compiled.workerHangTimeoutMs ?? this.#hangTimeoutMs);
     return generation;
   }
 
-  #planOf(generation: number, compiled: CompiledConfig, serverRows: ReadonlyMap<string, number>): PreparedPlan {
+  #planOf(generation: number, compiled: CompiledConfig, { serverRows, layer4Rows }: PreparedRows): PreparedPlan {
     return {
       manifest: {
         generation,
         servers: compiled.servers.map((server) => ({ ...server, row: rowOf(serverRows, server.name) })),
-        layer4: compiled.layer4.map((server) => ({ ...server, row: rowOf(serverRows, server.name) })),
+        layer4: compiled.layer4.map((server) => ({ ...server, row: rowOf(layer4Rows, server.name) })),
         sections: [...compiled.sections.keys()],
       },
       sections: poolsFirst(compiled.sections),
@@ -310,6 +328,16 @@ class ComposedControlPlane implements ControlPlane {
     });
   }
 
+  #makeCertificates(): Certificates {
+    return new Certificates({
+      clock: this.#clock,
+      log: this.#log,
+      dataDir: this.#options.dataDir,
+      broadcast: (message) => this.#fleet.broadcast(message),
+      onEvent: (type, message, fields) => this.#tell(type, message, fields),
+    });
+  }
+
   #makeFleet(): Fleet {
     const { workers, workerEntry, env } = this.#options;
     return new Fleet({
@@ -323,7 +351,9 @@ class ComposedControlPlane implements ControlPlane {
       hangTimeoutMs: this.#hangTimeoutMs,
       platform: process.platform,
       addLane: (lane) => this.#upstreams.addLane(lane),
+      greeting: () => this.#certificates.greeting(),
       onMessage: (message) => this.#receive(message),
+      metrics: () => this.#options.metrics?.() ?? Promise.resolve(null),
       onCommit: (generation) => this.#upstreams.activate(generation),
       onRelease: (generation) => this.#upstreams.release(generation),
       onEvent: (type, message, fields) => this.#tell(type, message, fields),
@@ -333,6 +363,8 @@ class ComposedControlPlane implements ControlPlane {
   #receive(message: WorkerMessage): void {
     switch (message.type) {
       case 'dial-failed':
+        return this.#upstreams.dialFailed(message.slot);
+      case 'refused':
         return this.#upstreams.dialFailed(message.slot);
       case 'passive':
         return this.#upstreams.passive(message.pool, message.row, message.outcome, message.strike);

@@ -35,6 +35,8 @@ const WARNINGS: ReadonlySet<ControlEvent['type']> = new Set([
   'server-down',
   'best-effort-entered',
   'name-failed',
+  'certificate-failed',
+  'certificate-expiring',
   'worker-crashed',
   'worker-hung',
 ] as const);

@@ -2,6 +2,7 @@
 import type { StateTable } from '../shared/state-table/table.ts';
 import type { PoolRows, SectionHash } from '../shared/plan/types.ts';
 import type { CompiledConfig, ConfigWarning } from './compile/compiled.ts';
+import type { ReasonWord } from './health/reasons.ts';
 import type { ConfigChange } from './reload/changes.ts';
 
 export type AdminState = 'ready' | 'drain' | 'maint';
@@ -32,7 +33,7 @@ export interface CheckResult {
   readonly at: number;
   readonly outcome: 'pass' | 'fail' | 'neutral';
   /** A reason word of `health/reasons.ts`, '' for a pass. */
-  readonly reason: string;
+  readonly reason: ReasonWord | '';
   /** One sentence: what was seen. */
   readonly detail: string;
   readonly roundTripMs: number;
@@ -41,6 +42,8 @@ export interface CheckResult {
   readonly status: number;
   /** First 256 bytes of a failing body, ''. */
   readonly body: string;
+  /** Of a check made of several probes (`burst`); absent = of one. */
+  readonly burst?: { readonly sent: number; readonly lost: number; readonly jitterMs: number };
 }
 
 export interface CheckStatus {
@@ -53,11 +56,17 @@ export interface CheckStatus {
   readonly remedy: string;
   readonly consecutivePasses: number;
   readonly consecutiveFails: number;
+  /** Moving average of passes, milliseconds; null = none was seen yet. */
+  readonly roundTripMs: number | null;
+  /** Smoothed difference between neighbouring round trips, milliseconds. */
+  readonly jitterMs: number | null;
+  /** Share of the probes behind `results` that went unanswered. */
+  readonly loss: number;
   readonly results: readonly CheckResult[];
 }
 
 export interface EndpointStatus {
-  /** `ip:port` */
+  /** `ip:port`, `udp/ip:port` or `unix/<path>`. */
   readonly address: string;
   readonly adminState: AdminState;
   /** Wall-clock milliseconds, 0 = none. */
@@ -70,7 +79,8 @@ export interface EndpointStatus {
 
 /** One upstream in one pool. */
 export interface UpstreamStatus {
-  readonly layer: 'http';
+  /** What its pool balances: HTTP requests, TCP connections or UDP sessions. */
+  readonly layer: 'http' | 'tcp' | 'udp';
   /** Configured text. */
   readonly upstream: string;
   /** Short hash of the pool and its policy. */
@@ -117,12 +127,29 @@ export interface ControlEvent {
     | 'admin-state'
     | 'name-changed'
     | 'name-failed'
+    | 'certificate-issued'
+    | 'certificate-renewed'
+    | 'certificate-failed'
+    | 'certificate-expiring'
     | 'worker-started'
     | 'worker-crashed'
     | 'worker-hung'
     | 'worker-stopped';
   readonly message: string;
   readonly fields: Readonly<Record<string, string | number | boolean>>;
+}
+
+/** One source of certificates. */
+export interface CertificateStatus {
+  readonly source: 'files' | 'pem' | 'folder' | 'internal';
+  /** The file, the folder, or the name it is for. */
+  readonly label: string;
+  readonly names: readonly string[];
+  /** Wall-clock milliseconds of the first end of life. */
+  readonly expiresAt: number;
+  /** New certificates that came into force, and attempts that failed. */
+  readonly renewals: number;
+  readonly failures: number;
 }
 
 export interface WorkerStatus {
@@ -156,6 +183,8 @@ export interface ControlPlane {
   readonly table: StateTable;
   /** Server name → its row in the table, for the generation in force. */
   serverRows(): ReadonlyMap<string, number>;
+  /** The same for the servers of layer 4. */
+  layer4Rows(): ReadonlyMap<string, number>;
   /** `ip:port` → its slot, for every endpoint of the generation in force. */
   slotRows(): ReadonlyMap<string, number>;
   /** The slot of one `ip:port`; undefined when no generation names it. */
@@ -168,6 +197,7 @@ export interface ControlPlane {
   eachUpstream(): AsyncIterable<UpstreamStatus>;
   /** `address` is an `ip:port` of an endpoint or a configured upstream text; false when unknown. */
   patchUpstream(address: string, patch: UpstreamPatch): boolean;
+  certificates(): readonly CertificateStatus[];
   workers(): readonly WorkerStatus[];
   workerRestarts(): { readonly crashes: number; readonly hangs: number };
   reloads(): ReloadStatus;

@@ -1,16 +1,13 @@
 /** From a finished request to its access line: which fields, in which form, and whether there is one at all (PURE). */
-import { createHash } from 'node:crypto';
 import type { Clock } from '../shared/clock.ts';
 import { prefixMask } from '../shared/net/cidr.ts';
 import { ipFromBytes, parseIp } from '../shared/net/ip.ts';
 import type { AccessFilterPlan, AccessOutput, SamplingPlan } from '../shared/plan/types.ts';
+import { changingQuery, hashed, replacingMatches } from './access-filters.ts';
 import type { AccessRecord } from './access-log.ts';
 
 /** A line with its newline, '' = none. */
 export type LineWriter = (record: AccessRecord) => string;
-
-/** Digits of a hashed value: enough to tell values apart, too few to find an address by its hash among all. */
-const HASH_DIGITS = 8;
 
 export function compileLineWriter(output: AccessOutput, clock: Clock): LineWriter {
   const write = output.format === 'console' ? consoleWriter(output.filters) : jsonWriter(output.filters);
@@ -28,18 +25,20 @@ function accessLine(record: AccessRecord): string {
     `{"time":"${new Date(record.wallMs).toISOString()}","client":"${record.client}","peer":"${record.peer}",` +
     `"method":${JSON.stringify(record.method)},"host":${JSON.stringify(record.host)},"target":${JSON.stringify(record.target)},` +
     `"status":${record.status},"bytes":${record.bytes},"duration_ms":${record.durationMs.toFixed(3)},` +
-    `"upstream":${JSON.stringify(record.upstream)},"attempts":${record.attempts},"affinity":"${record.affinity}"}\n`
+    `"upstream":${JSON.stringify(record.upstream)},"attempts":${record.attempts},"affinity":"${record.affinity}"` +
+    (record.user === '' ? '}\n' : `,"user_id":${JSON.stringify(record.user)}}\n`)
   );
 }
 
-type Fields = Map<string, string | number>;
+type FieldValue = string | number | boolean;
+type Fields = Map<string, FieldValue>;
 
 function fieldsOf(record: AccessRecord): Fields {
-  const { wallMs, durationMs, client, peer, method, host, target, status, bytes, upstream, attempts, affinity } =
+  const { wallMs, durationMs, client, peer, method, host, target, status, bytes, upstream, attempts, affinity, user } =
     record;
   const time = new Date(wallMs).toISOString();
   const duration = Math.round(durationMs * 1000) / 1000;
-  return new Map<string, string | number>(
+  return new Map<string, FieldValue>(
     Object.entries({
       time,
       client,
@@ -53,6 +52,7 @@ function fieldsOf(record: AccessRecord): Fields {
       upstream,
       attempts,
       affinity,
+      ...(user === '' ? {} : { user_id: user }),
     }),
   );
 }
@@ -90,7 +90,17 @@ function compileFilter(plan: AccessFilterPlan): (fields: Fields) => void {
     case 'replace':
       return changing(field, () => plan.value);
     case 'hash':
-      return changing(field, (value) => createHash('sha256').update(String(value)).digest('hex').slice(0, HASH_DIGITS));
+      return changing(field, (value) => hashed(String(value)));
+    case 'regexp': {
+      const replace = replacingMatches(plan.regexp, plan.value);
+      return changing(field, (value) => replace(String(value)));
+    }
+    case 'query': {
+      const change = changingQuery(plan.actions);
+      return changing(field, (value) => change(String(value)));
+    }
+    case 'append':
+      return (fields) => void fields.set(field, plan.value);
     case 'ip_mask': {
       const masks = { 4: prefixMask(4, plan.ipv4), 6: prefixMask(6, plan.ipv6) };
       return changing(field, (value) => maskAddress(String(value), masks));
@@ -98,7 +108,7 @@ function compileFilter(plan: AccessFilterPlan): (fields: Fields) => void {
   }
 }
 
-function changing(field: string, change: (value: string | number) => string): (fields: Fields) => void {
+function changing(field: string, change: (value: FieldValue) => string): (fields: Fields) => void {
   return (fields) => {
     const value = fields.get(field);
     if (value !== undefined) fields.set(field, change(value));

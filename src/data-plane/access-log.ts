@@ -20,6 +20,8 @@ export interface AccessRecord {
   readonly upstream: string;
   readonly attempts: number;
   readonly affinity: Affinity;
+  /** Who was let in by `basic_auth`; ''. */
+  readonly user: string;
 }
 
 export class AccessLog {

@@ -46,13 +46,20 @@ export class Admission {
     this.#deps = deps;
   }
 
-  /** Takes a place for the connection, or sees it off and returns null. */
-  admit(row: number, limits: ConnectionLimits, socket: Socket): Place | null {
-    const source = limits.perSource > 0 ? sourceOf(row, socket.remoteAddress ?? '') : '';
+  /** Takes a place for an HTTP connection, or sees it off and returns null. A client that wants TLS cannot be told why. */
+  admit(row: number, limits: ConnectionLimits, socket: Socket, isTls: boolean = false): Place | null {
+    const place = this.take(row, limits, socket.remoteAddress ?? '');
+    if (place === null && isTls) cut(socket);
+    else if (place === null) this.#refuse(socket);
+    return place;
+  }
+
+  /** Takes a place for somebody from this address; null = a limit is reached, and counted. */
+  take(row: number, limits: ConnectionLimits, address: string): Place | null {
+    const source = limits.perSource > 0 ? sourceOf(row, address) : '';
     const refusedBy = this.#take(row, limits, source);
     if (refusedBy < 0) return { row, source };
     this.#deps.table.servers(this.#deps.lane).count(row, SERVER_LIMITS + refusedBy, 1);
-    this.#refuse(socket);
     return null;
   }
 
@@ -102,6 +109,11 @@ export class Admission {
     socket.resume();
     socket.end(`HTTP/1.1 503 Service Unavailable\r\n${lines}Connection: close\r\n\r\n${body}`, 'latin1');
   }
+}
+
+function cut(socket: Socket): void {
+  socket.on('error', () => {});
+  resetSocket(socket);
 }
 
 function connectionsOf(table: StateTable, row: number): number {

@@ -2,9 +2,11 @@
  * A worker at work: generations of compiled plans, client connections, upstream connections. Knows
  * nothing of threads; `worker-thread.ts` drives it.
  */
+import type { Socket as UdpSocket } from 'node:dgram';
 import type { Socket } from 'node:net';
 import type { Clock } from '../shared/clock.ts';
 import type { MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
+import type { CertificatePlan } from '../shared/plan/tls.ts';
 import type { Random } from '../shared/random.ts';
 import {
   LANE_CONNECTIONS,
@@ -17,13 +19,22 @@ import { AccessLog } from './access-log.ts';
 import { Admission, type Place } from './admission.ts';
 import { Head } from './http1/head.ts';
 import { ServerConnection } from './http1/server-connection.ts';
+import { Errands } from './errands/errands.ts';
+import { NewRate } from './layer4/new-rate.ts';
+import { Layer4Server } from './layer4/server.ts';
+import { TcpSessions } from './layer4/tcp-sessions.ts';
+import type { UdpPlan, UdpWorld } from './layer4/udp/listener.ts';
+import { UdpListeners } from './layer4/udp/listeners.ts';
 import { Endpoints } from './pool/endpoints.ts';
+import { TlsMemory } from './pool/tls-memory.ts';
 import { Streams } from './proxy/streams.ts';
 import type { ProcessFacts } from './route/placeholder/placeholder.ts';
 import { Sections } from './sections.ts';
 import { HttpServer, type Generation } from './server.ts';
+import { TlsFront } from './tls/front.ts';
 import { TimerWheel } from './wheel.ts';
 import type { RuntimeDeps, WorkerRuntime } from './worker-thread.ts';
+import type { Layer4World } from './layer4/world.ts';
 import type { World } from './world.ts';
 
 const READ_BUFFER_BYTES = 65_536;
@@ -47,12 +58,17 @@ export class Runtime implements WorkerRuntime, World {
   readonly endpoints: Endpoints;
   readonly streams: Streams;
   readonly accessLog: AccessLog;
+  readonly errands: Errands;
   draining = false;
   readonly #deps: RuntimeDeps;
   readonly #processFacts: ProcessFacts;
   readonly #sections: Sections;
+  readonly #upstreamTls = new TlsMemory();
   readonly #connections = new Set<ServerConnection>();
   readonly #admission: Admission;
+  readonly #tls: TlsFront;
+  readonly #tcpSessions: TcpSessions;
+  readonly #udp: UdpListeners;
   /** Places of connections to servers that limit them. */
   readonly #places = new WeakMap<ServerConnection, Place>();
   readonly #heads: Head[] = [];
@@ -60,6 +76,7 @@ export class Runtime implements WorkerRuntime, World {
   /** When a failed dial, or an answer that is no HTTP, may be told of again, by slot. */
   readonly #nextDialReport = new Map<number, number>();
   readonly #nextInvalidReport = new Map<number, number>();
+  readonly #nextRefusedReport = new Map<number, number>();
   #force: Staged | null = null;
   #onEmpty: (() => void) | null = null;
 
@@ -72,15 +89,23 @@ export class Runtime implements WorkerRuntime, World {
     this.servers = deps.table.servers(deps.lane);
     this.wheel = new TimerWheel(deps.clock);
     this.#admission = new Admission(deps);
+    this.#tls = this.#makeTlsFront();
     this.#sections = new Sections(deps.table);
     this.accessLog = new AccessLog(deps.clock, (output, lines) => deps.post({ type: 'access', output, lines }));
+    this.errands = new Errands(deps);
     this.streams = new Streams(this.wheel);
+    const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
     this.endpoints = new Endpoints({
       wheel: this.wheel,
       facts: this.facts,
-      readBuffer: Buffer.allocUnsafeSlow(READ_BUFFER_BYTES),
+      table: deps.table,
+      readBuffer,
       head: new Head(),
+      tls: this.#upstreamTls,
+      legFailed: (slot, detail) => this.#legFailed(slot, detail),
     });
+    this.#udp = new UdpListeners(this.#udpWorld());
+    this.#tcpSessions = new TcpSessions(this.#layer4World(readBuffer), () => this.#mayBeEmpty());
   }
 
   // --- generations --------------------------------------------------------------------------------
@@ -90,6 +115,9 @@ export class Runtime implements WorkerRuntime, World {
   }
 
   stageSection(section: Section, rows: PoolRows | null): void {
+    // Now rather than when the first request needs it: the authorities of the system take some 50 ms to read.
+    const tls = section.kind === 'pool' ? section.transport.tls : undefined;
+    if (tls !== undefined) this.#upstreamTls.contextOf(tls);
     this.#sections.add(section, rows);
   }
 
@@ -108,10 +136,21 @@ export class Runtime implements WorkerRuntime, World {
     manifest.servers.forEach((plan, index) => {
       for (const key of plan.listeners) serverOf.set(key, servers[index]!);
     });
+    const layer4Of = this.#compileLayer4(manifest);
     this.#staged.set(manifest.generation, {
       manifest,
-      generation: { number: manifest.generation, serverOf, active: 0 },
+      generation: { number: manifest.generation, serverOf, layer4Of, active: 0 },
     });
+  }
+
+  #compileLayer4({ layer4 }: PlanManifest): ReadonlyMap<string, Layer4Server> {
+    const serverOf = new Map<string, Layer4Server>();
+    for (const plan of layer4) {
+      const section = this.#sections.layer4(plan.section);
+      const server = new Layer4Server(plan, section, (hash) => this.#sections.pool(hash));
+      for (const key of plan.listeners) serverOf.set(key, server);
+    }
+    return serverOf;
   }
 
   commit(generation: number): void {
@@ -123,9 +162,12 @@ export class Runtime implements WorkerRuntime, World {
     this.#retainSections();
     this.streams.reloaded(() => this.#sections.streamKeys(next.manifest));
     for (const connection of this.#connections) {
-      if (!next.generation.serverOf.has(connection.listenerKey)) connection.retire(0);
+      if (!connection.mayStay(next.generation.serverOf.get(connection.listenerKey))) connection.retire(0);
     }
-    if (old !== null && old.generation.active === 0) this.#reportIdle(old.generation);
+    // Before sessions move to the new generation: the last one that does reports the old one itself.
+    const wasIdle = old !== null && old.generation.active === 0;
+    this.#udp.follow((key) => this.#udpPlan(key));
+    if (wasIdle) this.#reportIdle(old.generation);
   }
 
   rollback(generation: number): void {
@@ -154,15 +196,46 @@ export class Runtime implements WorkerRuntime, World {
   // --- connections --------------------------------------------------------------------------------
 
   accept(listenerKey: string, socket: Socket): void {
+    const generation = this.#force?.generation;
+    const layer4 = generation?.layer4Of.get(listenerKey);
+    if (layer4 !== undefined) return this.#tcpSessions.accept(layer4, generation!, socket);
     const current = this.current(listenerKey);
     const limits = current?.server.options.connectionLimits ?? null;
-    const place = limits === null ? null : this.#admission.admit(current!.server.row, limits, socket);
+    const tls = current?.server.tls?.speaks(listenerKey) === true ? current.server.tls : null;
+    const place = limits === null ? null : this.#admission.admit(current!.server.row, limits, socket, tls !== null);
     if (limits !== null && place === null) return;
     this.#countLane(LANE_CONNECTIONS, 1);
-    const connection = new ServerConnection(this, socket, listenerKey);
+    if (current !== null) this.servers.count(current.server.row, SERVER_CONNECTIONS_ACCEPTED, 1);
+    if (tls !== null) this.#tls.accept(tls, current!.server.row, socket, listenerKey, place);
+    else this.#serve(new ServerConnection(this, socket, listenerKey), place);
+  }
+
+  #serve(connection: ServerConnection, place: Place | null): void {
     this.#connections.add(connection);
     if (place !== null) this.#places.set(connection, place);
-    if (current !== null) this.servers.count(current.server.row, SERVER_CONNECTIONS_ACCEPTED, 1);
+  }
+
+  #makeTlsFront(): TlsFront {
+    return new TlsFront({
+      wheel: this.wheel,
+      servers: this.servers,
+      onSecure: (socket, raw, facts, listenerKey, place) => {
+        const connection = new ServerConnection(this, socket, listenerKey, raw, facts);
+        this.#serve(connection, place);
+        if (this.draining) connection.retire(MAX_FAREWELL_MS);
+        else if (!connection.mayStay(this.current(listenerKey)?.server)) connection.retire(0);
+      },
+      onFailed: (place) => this.#connectionGone(place),
+      warn: (message) => this.#deps.post({ type: 'log', level: 'error', message, fields: {} }),
+    });
+  }
+
+  updateCertificates(add: readonly CertificatePlan[], drop: readonly string[]): void {
+    this.#tls.updateCertificates(add, drop);
+  }
+
+  setTicketKeys(keys: Uint8Array): void {
+    this.#tls.setTicketKeys(keys);
   }
 
   forgetSlots(slots: readonly number[]): void {
@@ -170,11 +243,18 @@ export class Runtime implements WorkerRuntime, World {
     for (const slot of slots) {
       this.#nextDialReport.delete(slot);
       this.#nextInvalidReport.delete(slot);
+      this.#nextRefusedReport.delete(slot);
     }
+  }
+
+  metricsAnswered(id: number, text: string | null): void {
+    this.errands.metricsAnswered(id, text);
   }
 
   cutSlots(slots: readonly number[]): void {
     for (const connection of [...this.endpoints.open]) if (slots.includes(connection.slot)) connection.cut();
+    this.#tcpSessions.cut(slots, 'finish');
+    this.#udp.cutSlots(slots);
   }
 
   /** Ends idle connections soon, busy ones after their response, and resets what is left after `graceMs`. */
@@ -185,9 +265,10 @@ export class Runtime implements WorkerRuntime, World {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onEmpty = resolve;
     const timer = this.clock.after(graceMs, resolve);
-    if (this.#connections.size > 0) await promise;
+    this.#udp.drain();
+    if (this.#clients > 0) await promise;
     timer.cancel();
-    const left = this.#connections.size;
+    const left = this.#clients;
     for (const connection of [...this.#connections]) connection.abort();
     this.resetAll();
     return left;
@@ -195,9 +276,74 @@ export class Runtime implements WorkerRuntime, World {
 
   resetAll(): void {
     this.#admission.resetAll();
+    this.#tls.resetAll();
     for (const connection of [...this.#connections]) connection.reset();
+    this.#tcpSessions.abortAll();
+    this.#udp.closeAll();
     for (const connection of [...this.endpoints.open]) connection.reset();
     this.accessLog.flush();
+  }
+
+  get #clients(): number {
+    return this.#connections.size + this.#tls.size + this.#tcpSessions.size + this.#udp.sessions;
+  }
+
+  /** The end of a drain: the last client of whatever layer has gone. */
+  #mayBeEmpty(): void {
+    if (this.#clients === 0) this.#onEmpty?.();
+  }
+
+  listenUdp(key: string, socket: UdpSocket): void {
+    this.#udp.listen(key, socket, this.#udpPlan(key));
+  }
+
+  unlistenUdp(key: string): void {
+    this.#udp.unlisten(key);
+  }
+
+  #udpPlan(key: string): UdpPlan | null {
+    const generation = this.#force?.generation;
+    const server = generation?.layer4Of.get(key);
+    return generation === undefined || server === undefined ? null : { server, generation };
+  }
+
+  #udpWorld(): UdpWorld {
+    const { clock, random, wheel, facts, servers } = this;
+    return {
+      ...{ clock, random, wheel, facts, servers },
+      admission: this.#admission,
+      newRate: new NewRate(this.#deps),
+      refused: (slot) => {
+        if (this.#mayReport(this.#nextRefusedReport, slot)) this.#deps.post({ type: 'refused', slot });
+      },
+      passiveResult: (pool, row, outcome, strike) => this.passiveResult(pool, row, outcome, strike),
+      sessionStarted: (generation) => {
+        this.tunnelStarted();
+        this.exchangeStarted(generation);
+      },
+      sessionEnded: (generation) => {
+        this.tunnelEnded();
+        this.exchangeEnded(generation);
+        this.#mayBeEmpty();
+      },
+      warn: (message, fields) => this.#deps.post({ type: 'log', level: 'warn', message, fields }),
+    };
+  }
+
+  #layer4World(readBuffer: Buffer): Layer4World {
+    const { clock, random, wheel, facts, servers } = this;
+    return {
+      ...{ clock, random, wheel, facts, servers, readBuffer },
+      admission: this.#admission,
+      newRate: new NewRate(this.#deps),
+      dialFailed: (slot) => this.dialFailed(slot),
+      passiveResult: (pool, row, outcome, strike) => this.passiveResult(pool, row, outcome, strike),
+      exchangeStarted: (generation) => this.exchangeStarted(generation),
+      exchangeEnded: (generation) => this.exchangeEnded(generation),
+      tunnelStarted: () => this.tunnelStarted(),
+      tunnelEnded: () => this.tunnelEnded(),
+      countConnections: (delta) => this.#countLane(LANE_CONNECTIONS, delta),
+    };
   }
 
   #countLane(word: number, delta: number): void {
@@ -233,10 +379,13 @@ export class Runtime implements WorkerRuntime, World {
 
   connectionClosed(connection: ServerConnection): void {
     if (!this.#connections.delete(connection)) return;
-    const place = this.#places.get(connection);
-    if (place !== undefined) this.#admission.leave(place);
+    this.#connectionGone(this.#places.get(connection) ?? null);
+  }
+
+  #connectionGone(place: Place | null): void {
+    if (place !== null) this.#admission.leave(place);
     this.#countLane(LANE_CONNECTIONS, -1);
-    if (this.#connections.size === 0) this.#onEmpty?.();
+    this.#mayBeEmpty();
   }
 
   dialFailed(slot: number): void {
@@ -251,6 +400,11 @@ export class Runtime implements WorkerRuntime, World {
       message: 'upstream sent no valid HTTP',
       fields: { upstream, detail },
     });
+  }
+
+  #legFailed(slot: number, detail: string): void {
+    if (!this.#mayReport(this.#nextInvalidReport, slot)) return;
+    this.#deps.post({ type: 'log', level: 'warn', message: 'no connection to upstream', fields: { detail } });
   }
 
   passiveResult(pool: SectionHash, row: number, outcome: 'failed' | 'passed', strike: number): void {

@@ -10,15 +10,18 @@ import type {
 import { compilePrefixes, type PrefixSet } from '../shared/net/cidr.ts';
 import { compileClientIpHeaders, type ClientIpList } from './client-ip/header.ts';
 import type { HeadLimits } from './http1/limits.ts';
+import type { Layer4Server } from './layer4/server.ts';
 import type { Pool } from './pool/pool.ts';
 import type { ProcessFacts } from './route/placeholder/placeholder.ts';
 import { compileSites, type CompiledRouter } from './route/compile.ts';
 import { mappedNames } from './route/map.ts';
+import { TlsPolicies } from './tls/policies.ts';
 
 /** Everything the running exchanges of one config need. Exchanges and tunnels keep theirs alive. */
 export interface Generation {
   readonly number: number;
   readonly serverOf: ReadonlyMap<string, HttpServer>;
+  readonly layer4Of: ReadonlyMap<string, Layer4Server>;
   /** Exchanges and tunnels that still run under it. */
   active: number;
 }
@@ -30,6 +33,8 @@ export class HttpServer {
   readonly row: ServerIndex;
   readonly options: HttpServerOptions;
   readonly limits: HeadLimits;
+  /** null = all its listeners are plain HTTP. */
+  readonly tls: TlsPolicies | null;
   /** null when no proxy is trusted. */
   readonly trusted: PrefixSet | null;
   readonly clientIpList: ClientIpList;
@@ -47,6 +52,7 @@ export class HttpServer {
   ) {
     const { options } = plan;
     this.name = plan.name;
+    this.tls = plan.tls === undefined ? null : new TlsPolicies(plan.tls);
     this.row = plan.row;
     this.options = options;
     const { maxHeaderBytes: maxBytes, maxHeaderFields: maxFields } = options;

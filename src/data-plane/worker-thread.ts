@@ -3,16 +3,20 @@
  * servers it was handed, shows that its event loop turns, and dies in a way clients can tell from
  * the end of a response.
  */
+import type { Socket as UdpSocket } from 'node:dgram';
 import type { Server, Socket } from 'node:net';
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort, type Transferable } from 'node:worker_threads';
 import { systemClock, type Clock } from '../shared/clock.ts';
-import type { AcceptedMessage, ControlMessage, WorkerInit, WorkerMessage } from '../shared/messages.ts';
+import type { AcceptedMessage, BindTarget, ControlMessage, WorkerInit, WorkerMessage } from '../shared/messages.ts';
 import { transferable } from '../shared/net/transfer.ts';
+import type { CertificatePlan } from '../shared/plan/tls.ts';
 import type { MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
 import { systemRandom, type Random } from '../shared/random.ts';
 import { LANE_CLOSED, LANE_HANDED, LANE_HEARTBEAT, LANE_TAKEN } from '../shared/state-table/layout.ts';
 import { StateTable } from '../shared/state-table/table.ts';
 import { AcceptErrors } from './accept-errors.ts';
+import { codeOf } from './layer4/udp/sockets.ts';
+import { OwnedSockets } from './owned-sockets.ts';
 
 /** How often the heartbeat word is bumped. The control plane waits many of these before it acts. */
 const HEARTBEAT_MS = 200;
@@ -44,8 +48,16 @@ export interface WorkerRuntime {
   /** A pool found in DNS has other members or addresses. */
   recastPool(pool: SectionHash, rows: PoolRows): void;
   accept(listenerKey: string, socket: Socket): void;
+  /** Begins to serve the clients of a bound UDP socket, which is its own from here on. */
+  listenUdp(key: string, socket: UdpSocket): void;
+  /** Ends their sessions and closes the socket. */
+  unlistenUdp(key: string): void;
   forgetSlots(slots: readonly number[]): void;
   cutSlots(slots: readonly number[]): void;
+  /** What `metrics-wanted` asked for; null = there are none. */
+  metricsAnswered(id: number, text: string | null): void;
+  updateCertificates(add: readonly CertificatePlan[], drop: readonly string[]): void;
+  setTicketKeys(keys: Uint8Array): void;
   /** Resolves with the number of connections that had to be reset. */
   drain(graceMs: number): Promise<number>;
   /** Resets every socket, synchronously and whatever state they are in: the last act of a thread that threw, too. */
@@ -66,6 +78,7 @@ class WorkerThread {
   readonly #acceptors = new Set<MessagePort>();
   readonly #acceptErrors = new AcceptErrors(systemClock);
   readonly #runtime: WorkerRuntime;
+  readonly #owned: OwnedSockets;
 
   constructor(parent: MessagePort, init: WorkerInit, create: (deps: RuntimeDeps) => WorkerRuntime) {
     this.#parent = parent;
@@ -79,6 +92,7 @@ class WorkerThread {
       random: systemRandom,
       post: (message, transfer) => this.#post(message, transfer),
     });
+    this.#owned = new OwnedSockets(this.#runtime, (key, error) => this.#warn(this.#acceptErrors.note(key, error)));
   }
 
   start(): void {
@@ -123,10 +137,23 @@ class WorkerThread {
         return this.#joinAcceptor(message.port);
       case 'give-back':
         return this.#giveBack(message.key);
+      case 'bind':
+        return void this.#bind(message.id, message.key, message.target);
+      case 'open-socket':
+        return this.#owned.open(message.id);
+      case 'close-socket':
+        this.#owned.close(message.id);
+        return this.#post({ type: 'socket-closed', id: message.id });
       case 'forget-slots':
         return this.#runtime.forgetSlots(message.slots);
       case 'cut-slots':
         return this.#runtime.cutSlots(message.slots);
+      case 'metrics':
+        return this.#runtime.metricsAnswered(message.id, message.text);
+      case 'certificates':
+        return this.#runtime.updateCertificates(message.add, message.drop);
+      case 'ticket-keys':
+        return this.#runtime.setTicketKeys(message.keys);
       case 'drain':
         return this.#drain(message.graceMs);
       case 'die':
@@ -165,6 +192,15 @@ class WorkerThread {
     this.#servers.delete(key);
     server.removeAllListeners('connection');
     this.#post({ type: 'server', key, server }, [transferable(server)]);
+  }
+
+  async #bind(id: string, key: string, target: BindTarget): Promise<void> {
+    try {
+      const { host, port } = await this.#owned.bind(id, key, target);
+      this.#post({ type: 'socket-bound', id, host, port });
+    } catch (error) {
+      this.#post({ type: 'bind-failed', id, code: codeOf(error), message: describe(error) });
+    }
   }
 
   #joinAcceptor(port: MessagePort): void {

@@ -4,6 +4,7 @@ import type { SectionHash } from '../shared/plan/types.ts';
 import type { Random } from '../shared/random.ts';
 import type { Rows } from '../shared/state-table/table.ts';
 import type { AccessLog } from './access-log.ts';
+import type { Errands } from './errands/errands.ts';
 import type { Head } from './http1/head.ts';
 import type { ServerConnection } from './http1/server-connection.ts';
 import type { Endpoints } from './pool/endpoints.ts';
@@ -21,6 +22,8 @@ export interface World {
   readonly endpoints: Endpoints;
   readonly streams: Streams;
   readonly accessLog: AccessLog;
+  /** What a request waits for besides its upstream. */
+  readonly errands: Pick<Errands, 'run'>;
   /** No keep-alive any more: the worker is draining. */
   readonly draining: boolean;
   /** The server and generation for the next request of a listener; null when the listener is gone. */

@@ -6,6 +6,7 @@ import type { Server, Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import type { LogFields, LogLevel } from './log.ts';
 import type { AccessSink, MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from './plan/types.ts';
+import type { CertificatePlan } from './plan/tls.ts';
 import type { TableChunk } from './state-table/table.ts';
 
 /** `workerData` of a data-plane worker. */
@@ -14,6 +15,19 @@ export interface WorkerInit {
   readonly name: string;
   readonly chunks: readonly TableChunk[];
 }
+
+/** What a worker binds itself. */
+export type BindTarget =
+  | {
+      readonly network: 'udp';
+      /** An IP address. */
+      readonly host: string;
+      readonly port: number;
+      readonly reusePort: boolean;
+      /** Fail while anybody else is bound to it, also one who would share it. */
+      readonly alone: boolean;
+    }
+  | { readonly network: 'unix'; readonly path: string; readonly mode: number };
 
 /** Control plane → worker. */
 export type ControlMessage =
@@ -48,10 +62,25 @@ export type ControlMessage =
   | { readonly type: 'accepted'; readonly key: string; readonly socket: Socket }
   /** Give the listening server of `key` back; answered by `server`. */
   | { readonly type: 'give-back'; readonly key: string }
+  /**
+   * Bind a socket that cannot move between threads; it is silent until `open-socket`. `id` names it here, `key` the
+   * listener in plans. Answered by `socket-bound` or `bind-failed`.
+   */
+  | { readonly type: 'bind'; readonly id: string; readonly key: string; readonly target: BindTarget }
+  /** Its plan is in force. */
+  | { readonly type: 'open-socket'; readonly id: string }
+  /** Give the address back; answered by `socket-closed`. */
+  | { readonly type: 'close-socket'; readonly id: string }
   /** A slot nobody names any more: close its idle connections. */
   | { readonly type: 'forget-slots'; readonly slots: readonly number[] }
   /** The drain deadline of these slots passed: end their exchanges and tunnels. */
   | { readonly type: 'cut-slots'; readonly slots: readonly number[] }
+  /** Answers `metrics-wanted`; null = there are none. */
+  | { readonly type: 'metrics'; readonly id: number; readonly text: string | null }
+  /** Certificates that are new, and ids of those that are over. What is staged afterwards finds them. */
+  | { readonly type: 'certificates'; readonly add: readonly CertificatePlan[]; readonly drop: readonly string[] }
+  /** 48 bytes that session tickets are sealed with, the same in all workers. */
+  | { readonly type: 'ticket-keys'; readonly keys: Uint8Array }
   /** Finish what runs, take nothing new; the rest is reset after `graceMs`. Answered by `drained`. */
   | { readonly type: 'drain'; readonly graceMs: number }
   /** Reset every connection and end the thread now. */
@@ -69,6 +98,11 @@ export type WorkerMessage =
   | { readonly type: 'server'; readonly key: string; readonly server: Server | null }
   /** An accepted socket that this thread can no longer serve, transferred. */
   | { readonly type: 'orphan'; readonly key: string; readonly socket: Socket }
+  | { readonly type: 'socket-bound'; readonly id: string; readonly host: string; readonly port: number }
+  | { readonly type: 'bind-failed'; readonly id: string; readonly code: string; readonly message: string }
+  | { readonly type: 'socket-closed'; readonly id: string }
+  /** A UDP session was told that nobody listens at this address (ICMP port unreachable). At most once a slot and second. */
+  | { readonly type: 'refused'; readonly slot: number }
   /** A dial failed: the name of this address may have changed. */
   | { readonly type: 'dial-failed'; readonly slot: number }
   /** The passive checks of a member, named by its row: it failed, or passed the test after this strike (0 = none yet). */
@@ -82,6 +116,8 @@ export type WorkerMessage =
   | { readonly type: 'log'; readonly level: LogLevel; readonly message: string; readonly fields: LogFields }
   /** Whole access lines, each with its newline. */
   | { readonly type: 'access'; readonly output: AccessSink; readonly lines: string }
+  /** A client asks for the metrics, which only the control plane has. Answered by `metrics`. */
+  | { readonly type: 'metrics-wanted'; readonly id: number }
   | { readonly type: 'drained'; readonly reset: number }
   /** Sent as the last act of a worker that threw. */
   | { readonly type: 'crashed'; readonly message: string; readonly stack: string };

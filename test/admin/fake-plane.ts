@@ -1,5 +1,5 @@
 import type { AdminSpec, CompiledConfig } from '../../src/control-plane/compile/compiled.ts';
-import type { ControlPlane, LoadRequest, UpstreamPatch, UpstreamStatus } from '../../src/control-plane/types.ts';
+import type { CertificateStatus, ControlPlane, LoadRequest, UpstreamPatch, UpstreamStatus } from '../../src/control-plane/types.ts';
 import { StateTable } from '../../src/shared/state-table/table.ts';
 
 /** A control plane without workers: what it shows can be set, what it was told can be read. */
@@ -8,6 +8,8 @@ export class FakePlane implements ControlPlane {
   readonly loads: LoadRequest[] = [];
   readonly patches: (readonly [string, UpstreamPatch])[] = [];
   servers: ReadonlyMap<string, number> = new Map();
+  layer4: ReadonlyMap<string, number> = new Map();
+  layer4Servers: CompiledConfig['layer4'] = [];
   slots: ReadonlyMap<string, number> = new Map();
   statuses: readonly UpstreamStatus[] = [];
   json: unknown = null;
@@ -30,21 +32,27 @@ export class FakePlane implements ControlPlane {
   compiled(): CompiledConfig {
     return {
       servers: [],
-      layer4: [],
+      layer4: this.layer4Servers,
       sections: new Map(),
       pools: [],
       listeners: [],
       logFiles: [],
+      logNets: [],
       admin: this.spec,
       gracePeriodMs: 0,
       nameRefreshMs: null,
       workerHangTimeoutMs: null,
-      debug: false,
+      logLevel: 'info',
+    tls: { certificates: [], authorities: [] },
     };
   }
 
   serverRows(): ReadonlyMap<string, number> {
     return this.servers;
+  }
+
+  layer4Rows(): ReadonlyMap<string, number> {
+    return this.layer4;
   }
 
   slotRows(): ReadonlyMap<string, number> {
@@ -71,6 +79,10 @@ export class FakePlane implements ControlPlane {
     if (!this.statuses.some((status) => status.upstream === address)) return false;
     this.patches.push([address, patch]);
     return true;
+  }
+
+  certificates(): readonly CertificateStatus[] {
+    return [];
   }
 
   workers(): ReturnType<ControlPlane['workers']> {

@@ -10,27 +10,55 @@ import {
   FACT_IN_FLIGHT,
   FACT_REQUESTS,
   LANE_CONNECTIONS,
+  LIMIT_MAX_SESSIONS,
+  SERVER_CONNECTIONS_ACCEPTED,
+  SERVER_DATAGRAMS_IN,
   SERVER_DURATION_BUCKETS,
   SERVER_DURATION_SUM,
+  SERVER_LIMITS,
   SERVER_RESPONSES,
 } from '../../src/shared/state-table/layout.ts';
+import { compileJson } from '../support/config-fixtures.ts';
 import { parseExposition, type Exposition } from './exposition.ts';
 import { FakePlane, upstreamStatus } from './fake-plane.ts';
+import type { EndpointStatus, UpstreamStatus } from '../../src/control-plane/types.ts';
 
-/** A plane of one server (row 0) and two upstreams (slots 0 and 1), with two lanes of workers. */
+const ECHO = { listen: ['udp/:7'], routes: [{ handle: [{ handler: 'echo' }] }] };
+
+/** An upstream with a passive and an active check of two addresses. */
+function checkedStatus(upstream: string): UpstreamStatus {
+  const status = upstreamStatus(upstream, { passiveFails: 0 });
+  const [endpoint] = status.endpoints;
+  const checked = (roundTripMs: number | null, jitterMs: number | null, loss: number): EndpointStatus => ({
+    ...endpoint!,
+    checks: [
+      {
+        name: 'tcp every 5s',
+        verdict: 'up',
+        ...{ reason: '', cause: '', remedy: '', results: [], consecutivePasses: 1, consecutiveFails: 0 },
+        ...{ roundTripMs, jitterMs, loss },
+      },
+    ],
+  });
+  return { ...status, endpoints: [checked(20, 4, 0), checked(null, null, 0.25)] };
+}
+
+/** A plane of one HTTP server (row 0), one UDP server (row 1) and two upstreams (slots 0 and 1), with two lanes of workers. */
 function createPlane(): FakePlane {
   const plane = new FakePlane();
   plane.servers = new Map([['srv0', 0]]);
+  plane.layer4 = new Map([['srv0', 1]]);
+  plane.layer4Servers = compileJson({ apps: { layer4: { servers: { srv0: ECHO } } } }).compiled.layer4;
   plane.slots = new Map([
     ['app:80', 0],
     ['app:81', 1],
     ['10.0.0.9:80', 2],
   ]);
-  plane.statuses = [upstreamStatus('app:80', { passiveFails: 0 }), upstreamStatus('app:81')];
+  plane.statuses = [checkedStatus('app:80'), upstreamStatus('app:81')];
   plane.table.grow('lane', 0, 2);
   for (const lane of [0, 1, 2]) {
     plane.table.grow('facts', lane, 2);
-    plane.table.grow('server', lane, 0);
+    plane.table.grow('server', lane, 1);
   }
   return plane;
 }
@@ -84,6 +112,23 @@ test('a histogram is cumulative and its count equals the last bucket', async () 
   assert.equal(series.get(`${name}_bucket{server="srv0",le="+Inf"}`), 6);
   assert.equal(series.get(`${name}_count{server="srv0"}`), 6);
   assert.equal(series.get(`${name}_sum{server="srv0"}`), 25);
+});
+
+test('servers of layer 4 count for themselves, datagrams only over UDP', async () => {
+  const plane = createPlane();
+  for (const lane of [1, 2]) {
+    plane.table.servers(lane).count(1, SERVER_CONNECTIONS_ACCEPTED, 2);
+    plane.table.servers(lane).count(1, SERVER_DATAGRAMS_IN, 5);
+    plane.table.servers(lane).count(1, SERVER_LIMITS + LIMIT_MAX_SESSIONS, 1);
+  }
+  const { series } = await scrape(createMetrics(plane));
+  assert.equal(series.get('holdfast_layer4_accepted_total{server="srv0"}'), 4);
+  assert.equal(series.get('holdfast_http_connections_accepted_total{server="srv0"}'), 0);
+  assert.equal(series.get('holdfast_layer4_datagrams_total{server="srv0",direction="in"}'), 10);
+  assert.equal(series.get('holdfast_layer4_limit_hits_total{server="srv0",limit="max_sessions"}'), 2);
+  plane.layer4Servers = [];
+  const without = await scrape(createMetrics(plane));
+  assert.equal(without.series.has('holdfast_layer4_datagrams_total{server="srv0",direction="in"}'), false);
 });
 
 test('workers are added up', async () => {
@@ -177,4 +222,13 @@ test('scrapes may overlap', async () => {
 test('the reference page is what the table says', async () => {
   const page = await readFile(new URL('../../docs/reference/metrics.md', import.meta.url), 'utf8');
   assert.equal(page, metricsReferencePage());
+});
+
+test('the check of an upstream is shown in seconds and shares, of its addresses the worst', async () => {
+  const { families } = await scrape(createMetrics(createPlane()));
+  const shown = (name: string): readonly (readonly [string, number])[] => [...(families.get(name)?.samples ?? [])];
+  const labels = '{pool="a1b2c3d4",upstream="app:80"}';
+  assert.deepEqual(shown('holdfast_check_round_trip_seconds'), [[`holdfast_check_round_trip_seconds${labels}`, 0.02]]);
+  assert.deepEqual(shown('holdfast_check_jitter_seconds'), [[`holdfast_check_jitter_seconds${labels}`, 0.004]]);
+  assert.deepEqual(shown('holdfast_check_loss_ratio'), [[`holdfast_check_loss_ratio${labels}`, 0.25]]);
 });

@@ -176,6 +176,9 @@ test('GET /upstreams tells every verdict with its reason', async (t) => {
     remedy: 'start it',
     consecutivePasses: 0,
     consecutiveFails: 3,
+    roundTripMs: 1.5,
+    jitterMs: 0.25,
+    loss: 0.5,
     results: [],
   };
   const status = upstreamStatus('app:80', { state: 'down', why: 'nothing listens' });
@@ -183,6 +186,8 @@ test('GET /upstreams tells every verdict with its reason', async (t) => {
   const [shown] = JSON.parse((await admin.request('GET', '/upstreams')).text);
   assert.equal(shown.why, 'nothing listens');
   assert.equal(shown.endpoints[0].checks[0].consecutive_fails, 3);
+  const { round_trip_ms: time, jitter_ms: jitter, loss } = shown.endpoints[0].checks[0];
+  assert.deepEqual([time, jitter, loss], [1.5, 0.25, 0.5]);
   assert.equal(JSON.parse((await admin.request('GET', '/upstreams/app:80')).text).length, 1);
   assert.equal((await admin.request('GET', '/upstreams/nobody:80')).status, 404);
 });

@@ -151,3 +151,36 @@ test('explain shows the request line that rewrite and method of reverse_proxy ma
   assert.equal(code, 0);
   assert.ok(stdout.includes('POST /in/x HTTP/1.1'), stdout);
 });
+
+const VAULT = `http://vault.example:8080 {
+	basic_auth {
+		ann $2b$04$B1Y1/jf0ytrjOd9aA1v0cuvNJcpSAs0zTutBN.QOwce6JC1.CaF36
+	}
+	metrics /metrics
+	respond / "in"
+}
+`;
+
+test('explain checks no password and says what it takes for granted', async (t) => {
+  const file = await fileFor(t, VAULT);
+  const ask = async (user: string, path = '/'): Promise<string> => {
+    const header = `Authorization: Basic ${Buffer.from(`${user}:whatever`).toString('base64')}`;
+    const args = ['--config', file, '--peer', '192.0.2.1', '--header', header, `http://vault.example:8080${path}`];
+    return (await runInProcess(['explain', ...args])).stdout;
+  };
+  const known = await ask('ann');
+  assert.match(known, /assumed {3}basic_auth: the password of "ann" is right\n/);
+  assert.match(known, /answer {4}200, by Holdfast itself/);
+  const unknown = await ask('bob');
+  assert.match(unknown, /assumed {3}basic_auth: there is no account "bob"\n/);
+  assert.match(unknown, /answer {4}error 401/);
+  assert.match(await ask('ann', '/metrics'), /answer {4}200, the metrics of the process/);
+});
+
+test('explain shows the 401 of a request without a password', async (t) => {
+  const file = await fileFor(t, VAULT);
+  const args = ['--config', file, '--peer', '192.0.2.1', 'http://vault.example:8080/'];
+  const { stdout } = await runInProcess(['explain', ...args]);
+  assert.match(stdout, /error 401/);
+  assert.doesNotMatch(stdout, /assumed/);
+});

@@ -52,7 +52,8 @@ test('ip_hash with health checks compiles once HTTPS is off', () => {
     pool?.members.map(({ host, port }) => `${host} ${port}`),
     ['backend-1 3000', 'backend-2 3000', 'backend-3 3000'],
   );
-  assert.deepEqual([pool?.check?.uri, pool?.check?.intervalMs, pool?.check?.timeoutMs], ['/healthz', 10_000, 3000]);
+  const { probe, intervalMs, timeoutMs } = pool?.check ?? {};
+  assert.deepEqual([probe?.kind === 'http' && probe.uri, intervalMs, timeoutMs], ['/healthz', 10_000, 3000]);
   assert.deepEqual(
     warnings.map(({ directive, file, line }) => `${directive} ${file}:${line}`),
     ['auto_https Caddyfile:4'],
@@ -174,7 +175,8 @@ http://a.test {
   assert.deepEqual(pool?.section.retry, { retries: 0, tryDurationMs: 4000, tryIntervalMs: 100 });
   assert.deepEqual([pool?.bestEffort, pool?.resolvers], [true, ['9.9.9.9', '8.8.8.8:53']]);
   const check = pool?.check;
-  assert.deepEqual([check?.expectStatus, check?.fall, check?.rise, check?.initial], [2, 3, 2, 'down']);
+  assert.deepEqual([check?.fall, check?.rise, check?.initial], [3, 2, 'down']);
+  assert.deepEqual(check?.probe.kind === 'http' && check.probe.statuses, [2]);
   const { transport } = pool?.section ?? {};
   assert.deepEqual([transport?.dialTimeoutMs, transport?.responseHeaderTimeoutMs], [1000, 9000]);
   assert.deepEqual([transport?.keepAliveIdleMs, transport?.maxIdlePerEndpoint], [30_000, 4]);
@@ -204,15 +206,13 @@ test('what does not exist yet is refused by the word and the line that were writ
   const site = (line: string): string =>
     `:8080 {\n\treverse_proxy app:80 {\n\t\tlb_policy first\n\t\t${line}\n\t}\n}\n`;
   for (const [line, word] of [
-    ['response_buffers 4KiB', 'response_buffers'],
-    ['stream_buffer_size 4KiB', 'stream_buffer_size'],
     ['verbose_logs', 'verbose_logs'],
   ] as const) {
     assert.equal(refusal(site(line)), `'${word}' is not supported yet, at Caddyfile:4`);
   }
   assert.equal(
-    refusal(':8080 {\n\treverse_proxy https://app\n}\n'),
-    "'https upstreams' is not supported yet, at Caddyfile:2",
+    refusal(':8080 {\n\treverse_proxy https://app {\n\t\ttransport http {\n\t\t\tversions 3\n\t\t}\n\t}\n}\n'),
+    "'version 3' is not supported yet, at Caddyfile:4",
   );
   assert.equal(
     refusal(':8080 {\n\treverse_proxy {vars.x}\n}\n'),

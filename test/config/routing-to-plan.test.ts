@@ -120,9 +120,15 @@ test('what cannot be is refused at its line', () => {
     ['map {host} {x} {\na 1\na 2\n}', /mappings\.1: this input has a mapping already, at Caddyfile:2$/],
     ['map {uri} {host} {\na 1\n}', /\{http\.request\.host\} has a meaning already .*, at Caddyfile:2$/],
     ['error 700', /status_code: expected a status code from 200 to 599, .*, at Caddyfile:2$/],
-    ['request_body {\nread_timeout 5s\n}', /^'request_body read_timeout' is not supported yet, at Caddyfile:2$/],
-    ['request_body {\nset x\n}', /^'request_body set' is not supported yet, at Caddyfile:2$/],
-    ['metrics', /^'metrics' is not supported yet, at Caddyfile:2$/],
+    ['request_body {\nread_timeout 25h\n}', /read_timeout: expected a duration from 0s to 1d .*, at Caddyfile:2$/],
+    ['encode {\ngzip 10\n}', /gzip\.level: expected a whole number from 1 to 9, found 10, at Caddyfile:2$/],
+    ['encode {\nminimum_length -1\n}', /minimum_length: expected a whole number .*, at Caddyfile:2$/],
+    [
+      'encode {\nzstd 3\n}',
+      /zstd\.level: expected 'fastest', 'default', 'better' or 'best', found "3", at Caddyfile:2$/,
+    ],
+    ['basic_auth {\nann x\n}', /^password hash of account 'ann': it is neither .*, at Caddyfile:2$/],
+    ['uri query k [ x', /search_regexp: expected a regular expression .*, at Caddyfile:2$/],
   ] as const) {
     assert.match(
       inSite(lines.includes('@m') && !lines.includes('respond') ? `${lines}\nrespond @m ok` : lines),

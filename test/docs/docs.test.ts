@@ -63,9 +63,11 @@ const COMMANDS = [
   'stop',
   'fmt',
   'hash',
+  'check',
   'explain',
   'simulate',
   'demo',
+  'trust',
   'version',
   'help',
 ];

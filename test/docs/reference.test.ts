@@ -9,12 +9,14 @@ import { LOAD_BALANCING_SUBDIRECTIVES } from '../../src/control-plane/caddyfile/
 import { PASSIVE_SUBDIRECTIVES } from '../../src/control-plane/caddyfile/directives/reverse-proxy/passive.ts';
 import { REQUEST_SUBDIRECTIVES } from '../../src/control-plane/caddyfile/directives/reverse-proxy/request.ts';
 import { STREAMING_SUBDIRECTIVES } from '../../src/control-plane/caddyfile/directives/reverse-proxy/streaming.ts';
+import { COMMON_OPTIONS, PROBE_OPTIONS } from '../../src/control-plane/caddyfile/health/options.ts';
 import { TLS_OPTIONS } from '../../src/control-plane/caddyfile/directives/reverse-proxy/transport-tls.ts';
 import { DEFAULT_HEAD_LIMITS } from '../../src/data-plane/http1/limits.ts';
 import { runInProcess } from '../cli/in-process.ts';
 import { blocksOf, codeSpans, proseOf, readDoc, sectionOf } from './markdown.ts';
 
 const CADDYFILE = readDoc('docs/reference/caddyfile.md');
+const HEALTH = new Set(codeSpans(proseOf(readDoc('docs/reference/health.md'))).flatMap((code) => code.split(/[\s[\]{}|;<>…]+/)));
 const WORDS = new Set(codeSpans(proseOf(CADDYFILE)).flatMap((code) => code.split(/[\s[\]{}|;<>…]+/)));
 
 const KNOWN: Readonly<Record<string, Iterable<string>>> = {
@@ -33,6 +35,13 @@ for (const [kind, names] of Object.entries(KNOWN)) {
     for (const name of names) assert.ok(WORDS.has(name), `${name} is missing`);
   });
 }
+
+test('the reference of probes names every probe and every option of it', () => {
+  for (const name of Object.keys(COMMON_OPTIONS)) assert.ok(HEALTH.has(name), `${name} is missing`);
+  for (const [probe, options] of Object.entries(PROBE_OPTIONS)) {
+    for (const name of [probe, ...Object.keys(options)]) assert.ok(HEALTH.has(name), `${name} of ${probe} is missing`);
+  }
+});
 
 /** Where the fragments of a section's "Not yet" belong. `%` is the fragment. */
 const PLACES: Readonly<Record<string, string>> = {

@@ -143,7 +143,7 @@ test(
     };
     const url = `http://127.0.0.1:${balancer.port}/`;
     assert.match(await refused({ url: 'nonsense', peer: '127.0.0.1' }), /no URL of a request/);
-    assert.match(await refused({ url: 'https://x/', peer: '127.0.0.1' }), /'https' is not supported yet/);
+    assert.match(await refused({ url: 'https://x/', peer: '127.0.0.1' }), /speaks plain HTTP: ask with http:/);
     assert.match(await refused({ url, peer: 'me' }), /not an IP address/);
     assert.match(await refused({ url, peer: '127.0.0.1', headers: { 'a b': 'c' } }), /the server would answer 400/);
     assert.match(await refused({ url, peer: '127.0.0.1', headers: { a: 'b\r\nc: d' } }), /line break/);

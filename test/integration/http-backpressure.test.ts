@@ -112,6 +112,35 @@ test('a tunnel brakes in both directions', async (t) => {
   await eventually(async () => sampleOf(await balancer.metrics(), 'holdfast_tunnels_open') === 0, 'all tunnels to end');
 });
 
+test('stream_buffer_size lets that much more of a tunnel wait for a client that does not read', async (t) => {
+  const floods: (() => number)[] = [];
+  const upstream = await startScripted(t, (socket, _, received) => {
+    socket.on('data', () => {
+      if (!received().endsWith('\r\n\r\n')) return;
+      socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+      floods.push(flood(socket));
+    });
+  });
+  const heldBy = async (option: string): Promise<number> => {
+    const balancer = await startBalancer(t, site(`reverse_proxy 127.0.0.1:${upstream.port} {\n${option}\n}`));
+    const client = await openClient(balancer.port);
+    client.send('GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n');
+    await client.until(() => client.received.startsWith('HTTP/1.1 101'));
+    client.socket.pause();
+    const before = client.received.length;
+    await stalled(() => floods.at(-1)!());
+    // What waits comes when the client reads again.
+    const held = floods.at(-1)!() - before;
+    client.socket.resume();
+    await client.until(() => client.received.length > held);
+    client.close();
+    return held;
+  };
+  const usual = await heldBy('');
+  const more = await heldBy('stream_buffer_size 32MiB');
+  assert.ok(more - usual > 16 * 1_048_576, `${more} bytes waited, ${usual} without the option`);
+});
+
 for (const how of ['reset', 'close'] as const) {
   test(`clients that leave by ${how} after the header leave no connection upstream`, async (t) => {
     const upstream = await startRecorder(t, (socket) => {

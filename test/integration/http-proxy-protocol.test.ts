@@ -73,6 +73,6 @@ test('a health check sends a header without a client, and none to a port of its 
   await startBalancer(t, site(`handle /a {\n${proxy('')}\n}\nhandle {\n${proxy(`health_port ${own.port}`)}\n}`));
   await eventually(() => upstream.received.length > 0 && own.received.length > 0, 'both checks');
   await eventually(() => upstream.received[0]!.includes('\r\n\r\n') && own.received[0]!.includes('\r\n\r\n'), 'heads');
-  assert.ok(upstream.received[0]!.startsWith('PROXY UNKNOWN\r\nGET /up HTTP/1.1\r\n'));
+  assert.match(upstream.received[0]!, /^PROXY TCP4 127\.0\.0\.1 127\.0\.0\.1 \d+ \d+\r\nGET \/up HTTP\/1\.1\r\n/);
   assert.ok(own.received[0]!.startsWith('GET /up HTTP/1.1\r\n'));
 });

@@ -68,3 +68,78 @@ test('every size is either passed whole or refused', async (t) => {
   }
   assert.equal(upstream.requests.length, passed);
 });
+
+test('read_timeout is the time for the whole body, however it dribbles: 408', async (t) => {
+  const upstream = await startRecorder(t);
+  const proxy = `reverse_proxy 127.0.0.1:${upstream.port}`;
+  const balancer = await startBalancer(t, site(`request_body /slow {\n read_timeout 300ms\n}\n${proxy}`));
+  const client = await openClient(balancer.port);
+  client.send('POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n');
+  const dribble = setInterval(() => client.send('x'), 50);
+  const response = await client.response('POST').finally(() => clearInterval(dribble));
+  assert.deepEqual([response.status, response.header('Connection')], [408, 'close']);
+  client.close();
+  assert.equal(upstream.requests.length, 0);
+  // A body that is there in time is no concern of it, nor is the next request on the connection.
+  const other = await openClient(balancer.port);
+  other.send('POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\nx');
+  assert.equal((await other.response('POST')).status, 200);
+  other.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx');
+  await new Promise((resolve) => setTimeout(resolve, 600));
+  other.send('x');
+  assert.equal((await other.response('POST')).status, 200);
+  other.close();
+});
+
+test('write_timeout is the time for the whole response: a client that has not read it by then is cut', async (t) => {
+  const piece = Buffer.alloc(1 << 20);
+  const upstream = await startRecorder(t, (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n');
+    const more = (): void => void (socket.writable && socket.write(piece, () => more()));
+    more();
+  });
+  const proxy = `reverse_proxy 127.0.0.1:${upstream.port}`;
+  const balancer = await startBalancer(t, site(`request_body {\n write_timeout 300ms\n}\n${proxy}`));
+  const client = await openClient(balancer.port);
+  client.socket.pause();
+  client.send('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+  await eventually(() => upstream.open() === 0 && upstream.requests.length === 1, 'the end at the server');
+  client.socket.resume();
+  assert.equal(await client.ended(), 'reset');
+});
+
+test('set sends a body of its own, with placeholders, and the one of the client goes nowhere', async (t) => {
+  const dead = await startRecorder(t, (socket) => socket.resetAndDestroy());
+  const upstream = await startRecorder(t);
+  const proxy = `reverse_proxy 127.0.0.1:${dead.port} 127.0.0.1:${upstream.port} {\n lb_policy first\n lb_retry_match method POST\n}`;
+  const balancer = await startBalancer(t, site(`request_body {\n set "ü {method} {query.a}"\n}\n${proxy}`));
+  const client = await openClient(balancer.port);
+  for (const head of [
+    'Content-Length: 5\r\n\r\nhello',
+    'Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
+    '\r\n',
+  ]) {
+    client.send(`POST /?a=%C3%A4 HTTP/1.1\r\nHost: a\r\n${head}`);
+    assert.equal((await client.response('POST')).status, 200);
+  }
+  assert.equal(upstream.requests.length, 3);
+  for (const request of [...upstream.requests, ...dead.requests]) {
+    assert.equal(Buffer.from(request.rawBody, 'latin1').toString('utf8'), 'ü POST ä');
+    assert.deepEqual([request.values('Content-Length'), request.values('Transfer-Encoding')], [['10'], []]);
+  }
+  client.close();
+});
+
+test('an empty set sends no body, and max_size is about the body of the client', async (t) => {
+  const upstream = await startRecorder(t);
+  const proxy = `reverse_proxy 127.0.0.1:${upstream.port}`;
+  const balancer = await startBalancer(t, site(`request_body {\n max_size 10\n set {header.X}\n}\n${proxy}`));
+  const post = `${POST}Content-Length: 4\r\n`;
+  assert.equal((await ask(balancer.port, `${post}\r\nbody`)).status, 200);
+  assert.equal((await ask(balancer.port, `${post}X: a longer body than was let in\r\n\r\nbody`)).status, 200);
+  assert.deepEqual(
+    upstream.requests.map(({ rawBody }) => rawBody),
+    ['', 'a longer body than was let in'],
+  );
+  assert.equal((await ask(balancer.port, `${POST}Content-Length: 11\r\n\r\n`)).status, 413);
+});

@@ -5,6 +5,7 @@ import { MEMBER_STATE } from '../../src/shared/state-table/layout.ts';
 import { joinHostPort, splitHostPort } from '../../src/shared/net/address.ts';
 import { StateTable, type TableChunk } from '../../src/shared/state-table/table.ts';
 import type { CheckSpec, CompiledConfig, PoolSpec } from '../../src/control-plane/compile/compiled.ts';
+import type { HttpProbeSpec } from '../../src/control-plane/health/probe-spec.ts';
 import type { ProbeResult } from '../../src/control-plane/health/probe.ts';
 import type { ReasonWord } from '../../src/control-plane/health/reasons.ts';
 import type { LookupAnswer } from '../../src/control-plane/names/lookup.ts';
@@ -60,12 +61,12 @@ export class UpstreamsWorld {
       onEvent: (event) => void this.events.push(event),
       lookup: (host) => this.#lookup(host),
       lookupSrv: (name) => this.#lookupSrv(name),
-      probe: {
-        run: (target, options, { signal }) => {
+      probeOf: ({ probe }) => ({
+        run: (target, _options, { signal }) => {
           this.started += 1;
           return new Promise((resolve) => {
             const probing: Probing = {
-              key: joinHostPort(target.host, target.port) + options.uri,
+              key: joinHostPort(target.host, target.port) + (probe.kind === 'http' ? probe.uri : ''),
               end: (result) => {
                 this.#probing.delete(probing);
                 resolve(result);
@@ -75,7 +76,7 @@ export class UpstreamsWorld {
             signal.addEventListener('abort', () => probing.end(RESULT));
           });
         },
-      },
+      }),
     });
   }
 
@@ -140,21 +141,30 @@ export class UpstreamsWorld {
   }
 }
 
-/** A check whose hash covers what is given. */
-export function checkSpec(given: Partial<CheckSpec> = {}): CheckSpec {
+/** A check whose hash covers what is given; `http` changes the HTTP probe. */
+export function checkSpec({
+  http = {},
+  ...given
+}: Partial<CheckSpec> & { http?: Partial<HttpProbeSpec> } = {}): CheckSpec {
   return {
-    hash: JSON.stringify(given),
-    probe: 'http',
-    uri: '/',
-    method: 'GET',
-    body: '',
-    headers: [],
+    hash: JSON.stringify([given, http]),
+    probe: {
+      kind: 'http',
+      uri: '/',
+      method: 'GET',
+      version: '1.1',
+      host: 'upstream',
+      body: '',
+      headers: [],
+      statuses: [2],
+      expectBody: '',
+      maxBytes: 1_048_576,
+      followRedirects: false,
+      tls: null,
+      ...http,
+    },
     address: null,
     port: null,
-    expectStatus: 0,
-    expectBody: '',
-    maxBytes: 0,
-    followRedirects: false,
     intervalMs: 1000,
     timeoutMs: 500,
     rise: 1,
@@ -202,11 +212,13 @@ export function config(...pools: readonly PoolSpec[]): CompiledConfig {
     pools,
     listeners: [],
     logFiles: [],
+    logNets: [],
     admin: { enabled: false, host: '', port: 0, origins: [], enforceOrigin: false },
     gracePeriodMs: 30_000,
     nameRefreshMs: null,
     workerHangTimeoutMs: null,
-    debug: false,
+    logLevel: 'info',
+    tls: { certificates: [], authorities: [] },
   };
 }
 

@@ -48,7 +48,9 @@ export async function startFleet(options: TestFleetOptions = {}): Promise<TestFl
     hangTimeoutMs,
     platform: process.platform,
     addLane,
+    greeting: () => [],
     onMessage: () => {},
+    metrics: () => Promise.resolve(null),
     onCommit: () => {},
     onRelease: (generation) => released.push(generation),
     onEvent(type) {
@@ -85,6 +87,15 @@ export function countOf(words: readonly string[], word: string): number {
 
 export function listener(port = 0, accept: ListenerSpec['accept'] = 'kernel'): ListenerSpec {
   return { key: `tcp/127.0.0.1:${port}`, host: '127.0.0.1', port, accept, fd: null, place: 'Caddyfile:1' };
+}
+
+/** A UDP socket, which stays in the worker that binds it. */
+export function udpListener(port = 0, owners: 'one' | 'all' = 'one'): ListenerSpec {
+  return { ...listener(port), key: `udp/127.0.0.1:${port}`, network: 'udp', owners };
+}
+
+export function unixListener(path: string): ListenerSpec {
+  return { ...listener(), key: `unix/${path}`, network: 'unix', unix: { path, mode: 0o600 } };
 }
 
 /** A plan of one site section. */

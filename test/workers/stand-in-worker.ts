@@ -3,6 +3,7 @@
  * thing. `who` → `<lane> <generation>`; `throw` and `hang` do what they say, without an answer.
  * A section called `refused` does not compile, `deadly` ends the thread, `deadly-once` only the first one.
  */
+import type { Socket as UdpSocket } from 'node:dgram';
 import type { Socket } from 'node:net';
 import { FACT_IN_FLIGHT, FACT_REQUESTS, LANE_CONNECTIONS } from '../../src/shared/state-table/layout.ts';
 import { resetSocket } from '../../src/shared/net/reset.ts';
@@ -13,6 +14,7 @@ const SLOT = 0;
 class StandIn implements WorkerRuntime {
   readonly #deps: RuntimeDeps;
   readonly #sockets = new Set<Socket>();
+  readonly #datagrams = new Map<string, UdpSocket>();
   readonly #staged = new Set<string>();
   #generation = 0;
   #drained: ((reset: number) => void) | null = null;
@@ -57,10 +59,27 @@ class StandIn implements WorkerRuntime {
     socket.on('close', () => this.#closed(socket));
   }
 
+  /** Every datagram is answered as a line would be. */
+  listenUdp(key: string, socket: UdpSocket): void {
+    this.#datagrams.set(key, socket);
+    socket.on('message', (data, from) => {
+      socket.send(this.#wordAnswered(String(data)), from.port, from.address);
+    });
+  }
+
+  unlistenUdp(key: string): void {
+    this.#datagrams.get(key)?.close();
+    this.#datagrams.delete(key);
+  }
+
   forgetSlots(): void {}
 
   cutSlots(): void {}
 
+  metricsAnswered(): void {}
+
+  updateCertificates(): void {}
+  setTicketKeys(): void {}
   drain(graceMs: number): Promise<number> {
     return new Promise((resolve) => {
       this.#drained = resolve;
@@ -82,10 +101,14 @@ class StandIn implements WorkerRuntime {
   }
 
   #answer(socket: Socket, word: string): void {
+    socket.write(this.#wordAnswered(word));
+  }
+
+  #wordAnswered(word: string): string {
     if (word === 'throw') throw new Error('thrown on request');
     // A thread that hangs is the point of this word.
     if (word === 'hang') for (;;);
-    socket.write(`${this.#deps.lane} ${this.#generation}\n`);
+    return `${this.#deps.lane} ${this.#generation}\n`;
   }
 
   #closed(socket: Socket): void {

@@ -39,7 +39,7 @@ export function addSimulateCommand(program: Command, terminal: Terminal): void {
           : await readAddresses(options.addresses);
       const planned = new PlannedConfig(checkConfig(request, terminal.env).compiled, options.down);
       if (planned.pools.length === 0)
-        throw new CliError(`${request.filename} has no reverse_proxy: nothing to simulate`);
+        throw new CliError(`${request.filename} has no reverse_proxy and no layer4 proxy: nothing to simulate`);
       const simulations = planned.pools.map((spec) => simulate(spec, clients, (member) => planned.isDown(member)));
       terminal.stdout.write(
         options.json === true ? `${JSON.stringify(simulations)}\n` : simulations.map(simulationText).join('\n'),

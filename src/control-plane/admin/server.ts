@@ -15,7 +15,7 @@ import {
 } from './exchange.ts';
 import { filterRequest } from './filter.ts';
 import { findRoute } from './router.ts';
-import { changeMode, listenUnix } from './unix-listener.ts';
+import { changeMode, listenUnix } from '../../shared/net/unix-listener.ts';
 
 /** Caddy's limits. The control plane is not the hot path, so `node:http` serves it. */
 const HEADERS_TIMEOUT_MS = 5000;

@@ -55,3 +55,20 @@ test('blocks of known words inside a site are adapted or refused with a position
     .map(([name, words, inner]) => `:80 {\n${name} ${words.join(' ')} {\n${inner}\n}\n}`);
   fc.assert(fc.property(site, survive), { numRuns: 1500 });
 });
+
+/** Words of the `layer4` option. */
+const LAYER4_WORDS: readonly string[] = [
+  ...['route', '@m', 'proxy', 'udp/a:53', 'a:1', 'upstream', 'dial', 'weight', 'health', 'tcp', 'dns', 'interval'],
+  ...['remote_ip', 'tls', 'sni', 'http', 'host', 'ssh', 'not', 'proxy_protocol', 'allow', 'timeout', 'subroute'],
+  ...['close', 'echo', 'lb_policy', 'ip_hash', 'cookie', 'drain', 'best_effort', 'off', 'idle_timeout', 'responses'],
+  ...['10s', '1', '-1', 'v2', '10.0.0.0/8', 'private_ranges', '"q"', '__proto__', 'constructor', '', '{', '}\n', '\n'],
+];
+
+test('layer4 blocks of known words are adapted or refused with a position', () => {
+  const lines = fc.array(fc.constantFrom(...LAYER4_WORDS), { maxLength: 25 }).map((words) => words.join(' '));
+  const places = fc.constantFrom('%', ':1 {\n%\n}', ':1 {\nroute {\n%\n}\n}', ':1 {\nroute {\nproxy a:1 {\n%\n}\n}\n}');
+  const config = fc
+    .tuple(places, lines)
+    .map(([place, inner]) => `{\nlayer4 {\n${place.replace('%', () => inner)}\n}\n}\n`);
+  fc.assert(fc.property(config, survive), { numRuns: 1500 });
+});

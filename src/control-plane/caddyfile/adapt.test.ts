@@ -203,8 +203,24 @@ const ELSEWHERE: readonly (readonly [text: string, message: string])[] = [
     "parsing caddyfile tokens for 'handle': unrecognized directive: respnd (did you mean 'respond'?), at Caddyfile:3",
   ],
   [
-    'a.test {\n encode gzip\n}',
-    'Caddyfile:2: unrecognized directive: encode (Caddy has it, this version of Holdfast does not: remove it)',
+    'a.test {\n encode {\n  brotli\n }\n}',
+    "parsing caddyfile tokens for 'encode': unrecognized encode format or subdirective 'brotli': formats are gzip, zstd, br, at Caddyfile:3",
+  ],
+  [
+    'a.test {\n encode gzip {\n  gzip 5\n }\n}',
+    "parsing caddyfile tokens for 'encode': encode format 'gzip' already specified, at Caddyfile:2",
+  ],
+  [
+    'a.test {\n encode {\n  gzip five\n }\n}',
+    "parsing caddyfile tokens for 'encode': bad level 'five': write a whole number, at Caddyfile:3",
+  ],
+  [
+    'a.test {\n encode {\n  minimum_length\n }\n}',
+    "parsing caddyfile tokens for 'encode': wrong argument count or unexpected line ending after 'minimum_length', at Caddyfile:3",
+  ],
+  [
+    'a.test {\n push\n}',
+    'Caddyfile:2: unrecognized directive: push (Caddy has it, this version of Holdfast does not: remove it)',
   ],
   [
     '{\n email a@b.test\n}',

@@ -91,7 +91,16 @@ export type SiteValue =
   | { readonly kind: 'bind'; readonly addresses: readonly Token[] }
   | { readonly kind: 'log'; readonly log: SiteLog }
   | { readonly kind: 'errors'; readonly subroute: JsonObject }
-  | { readonly kind: 'tls'; readonly certificate: JsonObject; readonly policy: JsonObject };
+  | {
+      readonly kind: 'tls';
+      readonly policy: JsonObject;
+      /** Entries of `load_files` and `load_folders`. */
+      readonly files: readonly JsonObject[];
+      readonly folders: readonly string[];
+      /** Empty = by the names. */
+      readonly issuers: readonly JsonObject[];
+      readonly token: Token;
+    };
 
 export interface SiteLog {
   /** '' = the default logger. */

@@ -1,7 +1,9 @@
 import type { Directive } from './context.ts';
+import { basicAuth, basicAuthOld } from './directives/basic-auth.ts';
 import { bind } from './directives/bind.ts';
 import { handle, handlePath, route } from './directives/blocks.ts';
 import { copyResponse, copyResponseHeaders } from './directives/copy-response.ts';
+import { encode } from './directives/encode.ts';
 import { error } from './directives/error.ts';
 import { handleErrors } from './directives/handle-errors.ts';
 import { header, requestHeader } from './directives/header.ts';
@@ -15,16 +17,19 @@ import { abort, respond } from './directives/respond.ts';
 import { forwardAuth } from './directives/reverse-proxy/forward-auth.ts';
 import { reverseProxy } from './directives/reverse-proxy/reverse-proxy.ts';
 import { method, rewrite, uri } from './directives/rewrite.ts';
-import { tls } from './directives/tls.ts';
+import { tls } from './directives/tls/tls.ts';
 import { logSkip, root, skipLogOld, vars } from './directives/vars.ts';
 
 /** Every directive of a site, by name. */
 export const DIRECTIVES: ReadonlyMap<string, Directive> = new Map(
   [
     abort,
+    basicAuth,
+    basicAuthOld,
     bind,
     copyResponse,
     copyResponseHeaders,
+    encode,
     error,
     forwardAuth,
     handle,

@@ -13,6 +13,8 @@ export interface CompileContext {
   /** The secret kept under this key, made at the first call. */
   readonly generatedSecret: (poolKey: string) => string;
   readonly platform: NodeJS.Platform;
+  /** Whether a program can be run by its name; absent = every one can. */
+  readonly hasProgram?: (name: string) => boolean;
 }
 
 /** What routes of one server refer to outside of themselves. */

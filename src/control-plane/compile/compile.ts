@@ -1,4 +1,5 @@
 /** From a validated config to what the two planes run. */
+import type { TlsPlan } from '../../shared/plan/tls.ts';
 import type { ConnectionLimits, HttpServerOptions, SectionHash, SiteSection } from '../../shared/plan/types.ts';
 import { deepFreeze } from '../config/deep-freeze.ts';
 import type { Config } from '../config/schema/config.ts';
@@ -10,13 +11,16 @@ import { Compilation } from './compilation.ts';
 import type { CompileContext } from './compilation.ts';
 import type { CompiledConfig, ConfigWarning, ListenerSpec } from './compiled.ts';
 import { hashContent } from './content-hash.ts';
-import { refuseHttps } from './https-refusal.ts';
+import { compileLayer4 } from './layer4/layer4.ts';
 import { compileListeners } from './listeners.ts';
 import { compileLogFiles } from './log-files.ts';
-import { compileAccessLog, compileDebug, refuseLogFilters } from './logs.ts';
+import { compileLogNets } from './log-nets.ts';
+import { compileAccessLog, compileLogLevel, refuseLogFilters } from './logs.ts';
 import { warnSharedCookie } from './pool-warnings.ts';
 import { serverRouting } from './named-routes.ts';
 import { compileRoute } from './routes.ts';
+import { planHttps } from './tls/https.ts';
+import { placeRedirects } from './tls/redirects.ts';
 
 export interface CompileResult {
   readonly compiled: CompiledConfig;
@@ -31,13 +35,15 @@ export function compileConfig(config: Config, context: CompileContext): CompileR
   const app = config.apps.http;
   const run = new Compilation(context, app.resolvers);
   const listeners = new Map<string, ListenerSpec>();
-  const servers = Object.entries(app.servers).map(([name, server]) =>
-    compileServer(run, config, name, server, listeners),
+  const https = planHttps(run, config);
+  const servers = Object.entries(https.servers).map(([name, server]) =>
+    compileServer(run, config, name, server, listeners, https.tlsOf.get(name)),
   );
+  const layer4 = compileLayer4(run, config.apps.layer4, (path, own) => claimListeners(run, path, own, listeners));
   refuseLogFilters(run, config.logging);
   const compiled: CompiledConfig = {
     servers,
-    layer4: [],
+    layer4,
     sections: run.sections,
     pools: [...run.pools.values()],
     listeners: [...listeners.values()],
@@ -46,7 +52,9 @@ export function compileConfig(config: Config, context: CompileContext): CompileR
     nameRefreshMs: app.name_refresh,
     workerHangTimeoutMs: app.worker_hang_timeout,
     logFiles: compileLogFiles(run, config.logging),
-    debug: compileDebug(config.logging),
+    logNets: compileLogNets(run, config.logging),
+    logLevel: compileLogLevel(config.logging),
+    tls: https.tls,
   };
   return deepFreeze({ compiled, warnings: run.warnings });
 }
@@ -57,12 +65,12 @@ function compileServer(
   name: string,
   server: HttpServerConfig,
   listeners: Map<string, ListenerSpec>,
+  tls: TlsPlan | undefined,
 ): CompiledConfig['servers'][number] {
   const path = `apps.http.servers.${name}`;
   if (server.listen.length === 0) run.fail(path, `server ${name} has no listen address`);
-  const own = compileListeners(run, `${path}.listen`, server.listen, server.accept);
+  const own = placeRedirects(name, compileListeners(run, `${path}.listen`, server.listen, server.accept));
   claimListeners(run, `${path}.listen`, own, listeners);
-  refuseHttps(run, path, config.apps.http, server, own);
   run.routing = serverRouting(path, server);
   return {
     name,
@@ -70,6 +78,7 @@ function compileServer(
     sites: server.routes.map((route, index) => compileSite(run, `${path}.routes.${index}`, route)),
     errorSites: server.errors.routes.map((route, index) => compileSite(run, `${path}.errors.routes.${index}`, route)),
     options: compileOptions(server, config.logging),
+    ...(tls === undefined ? {} : { tls }),
   };
 }
 

@@ -3,7 +3,9 @@
  * what the control plane itself has to do. Frozen; one value a load.
  */
 import type { Layer4ServerPlan } from '../../shared/plan/layer4.ts';
+import type { LogLevel } from '../../shared/log.ts';
 import type { AccessSink, PoolSection, Section, SectionHash, ServerPlan } from '../../shared/plan/types.ts';
+import type { ProbeSpec } from '../health/probe-spec.ts';
 import type { UnixSocketSpec } from './unix-socket.ts';
 
 export interface CompiledConfig {
@@ -21,14 +23,72 @@ export interface CompiledConfig {
   readonly workerHangTimeoutMs: number | null;
   /** Files that access lines are written to. */
   readonly logFiles: readonly LogFileSpec[];
-  /** Global `debug`. */
-  readonly debug: boolean;
+  /** Receivers that access lines are sent to. */
+  readonly logNets: readonly LogNetSpec[];
+  /** Of the balancer's own log: `level` of the default log, or global `debug`. */
+  readonly logLevel: LogLevel;
+  readonly tls: CompiledTls;
+}
+
+/** Where certificates come from. */
+export interface CompiledTls {
+  readonly certificates: readonly CertificateSpec[];
+  readonly authorities: readonly AuthoritySpec[];
+}
+
+/** `place`: where it was written, for messages. */
+export type CertificateSpec =
+  | {
+      readonly source: 'files';
+      readonly certificate: string;
+      readonly key: string;
+      readonly tags: readonly string[];
+      readonly place: string;
+    }
+  /** The texts themselves. */
+  | {
+      readonly source: 'pem';
+      readonly certificate: string;
+      readonly key: string;
+      readonly tags: readonly string[];
+      readonly place: string;
+    }
+  /** Every `.pem` file in it holds a certificate and its key. */
+  | { readonly source: 'folder'; readonly folder: string; readonly tags: readonly string[]; readonly place: string }
+  | {
+      readonly source: 'internal';
+      /** Lower case. */
+      readonly name: string;
+      /** An `AuthoritySpec.id`. */
+      readonly authority: string;
+      readonly lifetimeMs: number;
+      readonly signWithRoot: boolean;
+      readonly place: string;
+    };
+
+/** An authority of our own. */
+export interface AuthoritySpec {
+  readonly id: string;
+  readonly name: string;
+  readonly rootCommonName: string;
+  readonly intermediateCommonName: string;
+  readonly intermediateLifetimeMs: number;
+  /** Files of a root made elsewhere; null = it makes its own. */
+  readonly root: { readonly certificate: string; readonly key: string } | null;
 }
 
 /** One address to listen on. */
 export interface ListenerSpec {
-  /** `tcp/<host>:<port>` or `fd/<number>` as configured; the identity of a listener over reloads. */
+  /** `tcp/<host>:<port>`, `udp/<host>:<port>`, `unix/<path>` or `fd/<number>` as configured; the identity of a listener over reloads. */
   readonly key: string;
+  /** absent = TCP. */
+  readonly network?: 'udp' | 'unix';
+  /** With `unix`: the socket. Host and port are '' and 0 then. */
+  readonly unix?: UnixSocketSpec;
+  /** With `udp`: one worker owns the socket (default), or every worker has one of its own. */
+  readonly owners?: 'one' | 'all';
+  /** With `udp`: SO_RCVBUF asked for, in bytes. */
+  readonly receiveBufferBytes?: number;
   /** '' = all addresses. */
   readonly host: string;
   readonly port: number;
@@ -43,6 +103,8 @@ export interface ListenerSpec {
 export interface PoolSpec {
   readonly hash: SectionHash;
   readonly section: PoolSection;
+  /** What its handlers balance; absent = HTTP requests. */
+  readonly layer?: 'tcp' | 'udp';
   readonly members: readonly MemberSpec[];
   /** Active check of every member, null = none. */
   readonly check: CheckSpec | null;
@@ -83,6 +145,8 @@ export interface MemberSpec {
   /** A name or an IP address. */
   readonly host: string;
   readonly port: number;
+  /** absent = TCP. */
+  readonly network?: 'udp';
   /** Relative to the others; 0 = no new clients. absent = 1. `PATCH /upstreams` has the last word. */
   readonly weight?: number;
   /** Used only while no other member may be picked. */
@@ -93,42 +157,43 @@ export interface MemberSpec {
   readonly maxRequests?: number;
 }
 
-/** One active-health definition (Caddy `health_checks.active`). */
+/** One active-health definition: common fields, and what its probe asks. */
 export interface CheckSpec {
   /** Hash of the whole definition: with the slot, the key of a verdict. */
   readonly hash: string;
-  readonly probe: 'http';
-  /** Path and query. Default `/`. */
-  readonly uri: string;
-  readonly method: string;
-  readonly body: string;
-  /** Alternating name and value. */
-  readonly headers: readonly string[];
-  /** Checked instead of the upstream's own address (`health_upstream`), null = the upstream's. */
-  readonly address: { readonly host: string; readonly port: number } | null;
-  /** Checked port (`health_port`), null = the upstream's. */
+  readonly probe: ProbeSpec;
+  /** Checked instead of the upstream's own address, null = the upstream's; its port too unless that is null. */
+  readonly address: { readonly host: string; readonly port: number | null } | null;
+  /** Checked port, null = the upstream's. */
   readonly port: number | null;
-  /** 0 = any 2xx; 1…5 = that class; else that code. */
-  readonly expectStatus: number;
-  /** RE2 pattern searched in the body, '' = none. */
-  readonly expectBody: string;
-  /** Bytes of body read, 0 = 1 MiB. */
-  readonly maxBytes: number;
-  readonly followRedirects: boolean;
-  /** Default 30 000. */
+  /** Start to start. Default 30 000 (`health_uri`) or 5000 (`health <probe>`). */
   readonly intervalMs: number;
-  /** Whole exchange. Default 5000. */
+  /** Whole probe. Default 5000. */
   readonly timeoutMs: number;
-  /** Consecutive passes that bring a server back. Default 1. */
+  /** Consecutive passes that bring a server back. Default 1 or 2. */
   readonly rise: number;
-  /** Consecutive failures that take a server down. Default 1. */
+  /** Consecutive failures that take a server down. Default 1 or 2. */
   readonly fall: number;
   /** `up` (default at process start) or `down`; null = up at process start, unproven until the first pass when added later. */
   readonly initial: 'up' | 'down' | null;
-  /** The probe's connection begins with a PROXY header that names no client; absent = none. */
+  /** The probe begins with a PROXY header that names no client; absent = none. */
   readonly proxyProtocol?: 'v1' | 'v2';
   /** IP address the probe is made from; absent = any. */
   readonly localAddress?: string;
+  /** Share of the interval by which it is stretched or shrunk at most; absent = 0.05. */
+  readonly jitter?: number;
+  /** A pass that took longer is a failure; absent = no limit. */
+  readonly maxRttMs?: number;
+  /** Several probes a check; absent = one. */
+  readonly burst?: BurstSpec;
+}
+
+export interface BurstSpec {
+  readonly count: number;
+  /** Share of probes that may go unanswered; null = all but one. */
+  readonly maxLoss: number | null;
+  /** Mean difference of neighbouring round trips; null = any. */
+  readonly maxJitterMs: number | null;
 }
 
 export interface AdminSpec {
@@ -140,6 +205,20 @@ export interface AdminSpec {
   /** Allowed Host/Origin authorities; empty = derived from the listen address. */
   readonly origins: readonly string[];
   readonly enforceOrigin: boolean;
+}
+
+export interface LogNetSpec {
+  readonly sink: AccessSink;
+  /** As configured. */
+  readonly address: string;
+  readonly network: 'tcp' | 'udp' | 'unix';
+  readonly host: string;
+  readonly port: number;
+  /** Of a Unix socket, else ''. */
+  readonly path: string;
+  readonly dialTimeoutMs: number;
+  /** A receiver that cannot be reached refuses no config. */
+  readonly softStart: boolean;
 }
 
 export interface LogFileSpec {
@@ -158,6 +237,8 @@ export interface RotationSpec {
   readonly bytes: number;
   /** `1h`, `7d`: also after this time, at its multiples; '' = never. */
   readonly interval: string;
+  /** Minutes from midnight, sorted: also at these times of each day. Absent = none. */
+  readonly atMinutes?: readonly number[];
   /** Rotated files that are kept; 0 = all. Default 10. */
   readonly keep: number;
   /** Days they are kept; 0 = for ever. Default 90. */

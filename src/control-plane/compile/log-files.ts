@@ -50,11 +50,19 @@ function compileRotation(run: Compilation, path: string, writer: FileWriterConfi
   return {
     bytes: writer.roll_size_mb * MEBIBYTE,
     interval: writer.roll_interval === 0 ? '' : intervalOf(run, `${path}.roll_interval`, writer.roll_interval),
+    ...momentsOf(writer),
     keep: writer.roll_keep,
     keepDays: writer.roll_keep_days,
     gzip: writer.roll_gzip && writer.roll_compression === 'gzip',
     localTime: writer.roll_local_time,
   };
+}
+
+/** `roll_at`, and `roll_minutes` of every hour. */
+function momentsOf({ roll_at: times, roll_minutes: minutes }: FileWriterConfig): Pick<RotationSpec, 'atMinutes'> {
+  const hours = Array.from({ length: 24 }, (_, hour) => hour * 60);
+  const moments = new Set([...times, ...hours.flatMap((hour) => minutes.map((minute) => hour + minute))]);
+  return moments.size === 0 ? {} : { atMinutes: [...moments].toSorted((a, b) => a - b) };
 }
 
 /** Rotation happens at multiples of the interval, so it has to divide a day, or be days. */

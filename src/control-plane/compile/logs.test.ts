@@ -56,15 +56,13 @@ test('what would drop lines or send them elsewhere is refused, not ignored', () 
   const site = { include: ['http.log.access.log0'] };
   const refused: readonly (readonly [Json, Json, RegExp])[] = [
     [{}, { default: toStdout }, /'output stdout of the default log' is not supported yet/],
-    [
-      {},
-      { default: { level: 'ERROR' } },
-      /'level ERROR of the default log' is not supported yet, at logging\.logs\.def/,
-    ],
     [{}, { default: { encoder: { format: 'console' } } }, /'format of the default log' is not supported yet/],
     [{}, { default: { sampling: {} } }, /'sampling of the default log' is not supported yet/],
-    [{}, { log0: { ...site, writer: { output: 'net', address: 'a:1' } } }, /'net' is not supported yet/],
-    [{}, { log0: { ...site, encoder: { format: 'append' } } }, /'append' is not supported yet/],
+    [
+      {},
+      { log0: { ...site, encoder: { format: 'journald' } } },
+      /'journald' is not supported yet, at logging\.logs\.log0/,
+    ],
     [{}, { default: { include: ['admin.api'] } }, /'log filter admin\.api' is not supported yet/],
     [{}, { default: { exclude: ['http.log.access'] } }, /'log filter http\.log\.access' is not supported yet/],
     [{}, { default: { exclude: ['http.log.access.gone'] } }, /'log filter http\.log\.access\.gone' is not/],
@@ -80,9 +78,11 @@ test('the default log may leave out what the log of a site takes', () => {
   assert.deepEqual(plan({ default_logger_name: 'log0' }, loggers), { hosts: {}, others: [] });
 });
 
-test('debug is the level of the default logger', () => {
-  assert.equal(compile(null).debug, false);
-  assert.equal(compile(null, { default: { level: 'debug' } }).debug, true);
+test('the level of the default logger is that of the balancer', () => {
+  assert.equal(compile(null).logLevel, 'info');
+  for (const level of ['debug', 'warn', 'error']) {
+    assert.equal(compile(null, { default: { level } }).logLevel, level);
+  }
 });
 
 test('a log file is written with the defaults of Caddy unless the log says otherwise', () => {
@@ -112,7 +112,10 @@ test('a log file is written with the defaults of Caddy unless the log says other
     /must divide a day.*at logging\.logs\.log0\.writer\.roll_interval/,
   );
   assert.throws(() => compile({}, file({ mode: '999' })), /file mode bits such as 0640/);
-  assert.throws(() => compile({}, file({ roll_at: ['00:00'] })), /'roll_at' is not supported yet/);
+  const timed = compile({}, file({ roll_at: ['12:30', '00:00'], roll_minutes: [0] })).logFiles[0]?.rotation?.atMinutes;
+  assert.deepEqual(timed?.slice(-13, -10), [720, 750, 780]);
+  assert.equal(timed?.length, 25);
+  assert.throws(() => compile({}, file({ roll_at: ['24:00'] })), /a time of the day from 00:00 to 23:59/);
   assert.throws(() => compile({}, file({ filename: '{env.LOG}' })), /placeholders in names of log files/);
 });
 
@@ -155,6 +158,6 @@ test('format, filters, level and sampling of a site reach the plan', () => {
   });
   const unknown = { encoder: { format: 'filter', fields: { nonsense: { filter: 'delete' } } } };
   assert.throws(() => outputOf(unknown), /access lines have no field 'nonsense'/);
-  const regexp = { encoder: { format: 'filter', fields: { host: { filter: 'regexp' } } } };
-  assert.throws(() => outputOf(regexp), /'regexp' is not supported yet/);
+  const regexp = { encoder: { format: 'filter', fields: { host: { filter: 'multi_regexp' } } } };
+  assert.throws(() => outputOf(regexp), /'multi_regexp' is not supported yet/);
 });

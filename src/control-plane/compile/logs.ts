@@ -1,9 +1,12 @@
 /** Access lines: which requests of a server are logged, and where their lines go. */
-import type { AccessLogPlan, AccessOutput } from '../../shared/plan/types.ts';
+import type { LogLevel } from '../../shared/log.ts';
+import type { AccessLogPlan, AccessOutput, AccessSink } from '../../shared/plan/types.ts';
 import type { ServerLogsConfig } from '../config/schema/http-server.ts';
+import type { WriterConfig } from '../config/schema/log-writer.ts';
 import type { LogConfig, LoggingConfig } from '../config/schema/logging.ts';
 import type { Compilation } from './compilation.ts';
 import { sinkOf } from './log-files.ts';
+import { netSinkOf } from './log-nets.ts';
 
 export function compileAccessLog(config: ServerLogsConfig | null, logging: LoggingConfig): AccessLogPlan | null {
   if (config === null) return null;
@@ -24,12 +27,12 @@ export function compileAccessLog(config: ServerLogsConfig | null, logging: Loggi
 /** Lines go to stderr unless the logger that takes them says otherwise. */
 function outputOf(logging: LoggingConfig, name: string): AccessOutput[] {
   const log = logging.logs[name === '' ? 'default' : name];
-  const writer = log?.writer ?? { output: 'stderr' };
+  const writer: WriterConfig = log?.writer ?? { output: 'stderr' };
   if (writer.output === 'discard') return [];
   const encoder = log?.encoder ?? null;
   return [
     {
-      sink: writer.output === 'file' ? sinkOf(writer.filename) : writer.output,
+      sink: sinkOfWriter(writer),
       format: encoder?.format ?? 'json',
       filters: encoder?.filters ?? [],
       errorsOnly: log?.level === 'WARN' || log?.level === 'ERROR',
@@ -38,9 +41,16 @@ function outputOf(logging: LoggingConfig, name: string): AccessOutput[] {
   ];
 }
 
-/** Lines of the application: DEBUG or everything from INFO on. */
-export function compileDebug(logging: LoggingConfig): boolean {
-  return logging.logs['default']?.level === 'DEBUG';
+function sinkOfWriter(writer: Exclude<WriterConfig, { output: 'discard' }>): AccessSink {
+  if (writer.output === 'net') return netSinkOf(writer.address);
+  return writer.output === 'file' ? sinkOf(writer.filename) : writer.output;
+}
+
+const LEVELS = { DEBUG: 'debug', INFO: 'info', WARN: 'warn', ERROR: 'error' } as const;
+
+/** The least level of the balancer's own lines. */
+export function compileLogLevel(logging: LoggingConfig): LogLevel {
+  return LEVELS[logging.logs['default']?.level ?? 'INFO'];
 }
 
 /** What would drop lines, or send application lines elsewhere, does not exist yet. */
@@ -56,8 +66,6 @@ export function refuseLogFilters(run: Compilation, logging: LoggingConfig): void
 function refuseDefault(run: Compilation, path: string, log: LogConfig, logging: LoggingConfig): void {
   const output = log.writer?.output ?? 'stderr';
   if (output !== 'stderr') run.notYet(`${path}.writer`, `output ${output} of the default log`);
-  if (log.level === 'WARN' || log.level === 'ERROR')
-    run.notYet(`${path}.level`, `level ${log.level} of the default log`);
   if (log.encoder !== null && (log.encoder.format !== 'json' || log.encoder.filters.length > 0)) {
     run.notYet(`${path}.encoder`, 'format of the default log');
   }

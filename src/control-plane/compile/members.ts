@@ -1,19 +1,22 @@
-/** The upstreams of one `reverse_proxy`, with the options each has. */
+/** The upstreams of one `reverse_proxy` or layer-4 `proxy`, with the options each has. */
 import type { MemberPlan, QueuePlan } from '../../shared/plan/types.ts';
 import type { QueueConfig } from '../config/schema/load-balancing.ts';
-import type { ReverseProxyConfig } from '../config/schema/reverse-proxy.ts';
+import type { PoolConfig } from '../config/schema/reverse-proxy.ts';
 import type { SelectionPolicyConfig } from '../config/schema/selection-policy.ts';
 import type { UpstreamConfig } from '../config/schema/upstream.ts';
 import type { Compilation } from './compilation.ts';
 import type { MemberSpec } from './compiled.ts';
-import { readUpstream } from './upstream-address.ts';
+import type { PoolKind } from './pool-kind.ts';
+
+/** Of upstreams behind TLS that name none. */
+const HTTPS_PORT = 443;
 
 /** `path` is the JSON path of the handler. */
-export function compileMembers(run: Compilation, path: string, config: ReverseProxyConfig): MemberSpec[] {
+export function compileMembers(run: Compilation, path: string, config: PoolConfig, kind: PoolKind): MemberSpec[] {
   const { upstreams, dynamic_upstreams: dynamic } = config;
   if (upstreams.length === 0 && dynamic === null)
-    run.fail(path, 'reverse_proxy has no upstreams: name at least one host:port');
-  const policyPath = `${path}.load_balancing.selection_policy`;
+    run.fail(path, `${kind.directive} has no upstreams: name at least one host:port`);
+  const policyPath = `${path}.${kind.places.policy}`;
   const weights = policyWeights(config.load_balancing.selection_policy);
   if (weights.length > 0 && weights.length !== upstreams.length) {
     run.fail(
@@ -23,7 +26,7 @@ export function compileMembers(run: Compilation, path: string, config: ReversePr
   }
   const members = upstreams.map((upstream, index) => {
     const place = `${path}.upstreams.${index}`;
-    return { ...readMember(run, place, upstream), ...optionsOf(run, place, config, upstream, weights[index]) };
+    return { ...readMember(run, place, upstream, kind, config.transport.tls !== null), ...optionsOf(run, place, config, upstream, weights[index]) };
   });
   if (members.length > 0 && members.every(({ weight }) => weight === 0)) {
     run.fail(path, 'every upstream has weight 0: nobody would get any client');
@@ -37,8 +40,8 @@ export function memberPlan({ upstream, identity, maxRequests }: MemberSpec): Mem
 }
 
 /** All that decides about a member and stands in no section. */
-export function memberFacets({ host, port, weight, backup, slowStartMs }: MemberSpec): readonly unknown[] {
-  const options = { weight, backup, slowStartMs };
+export function memberFacets({ host, port, network, weight, backup, slowStartMs }: MemberSpec): readonly unknown[] {
+  const options = { network, weight, backup, slowStartMs };
   return Object.values(options).every((value) => value === undefined) ? [host, port] : [host, port, options];
 }
 
@@ -46,8 +49,14 @@ export function compileQueue(config: QueueConfig | null): QueuePlan | null {
   return config === null ? null : { limit: config.size, timeoutMs: config.timeout };
 }
 
-function readMember(run: Compilation, place: string, { dial }: UpstreamConfig): MemberSpec {
-  const address = readUpstream(dial);
+function readMember(
+  run: Compilation,
+  place: string,
+  { dial }: UpstreamConfig,
+  kind: PoolKind,
+  secured: boolean,
+): MemberSpec {
+  const address = kind.readUpstream(dial, secured ? HTTPS_PORT : undefined);
   if ('notYet' in address) run.notYet(`${place}.dial`, address.notYet);
   if ('fault' in address) run.fail(`${place}.dial`, address.fault);
   return address.member;
@@ -57,7 +66,7 @@ function readMember(run: Compilation, place: string, { dial }: UpstreamConfig): 
 function optionsOf(
   run: Compilation,
   place: string,
-  config: ReverseProxyConfig,
+  config: PoolConfig,
   upstream: UpstreamConfig,
   policyWeight: number | undefined,
 ): Pick<MemberSpec, 'weight' | 'backup' | 'slowStartMs' | 'maxRequests'> {

@@ -5,7 +5,39 @@ import { ConfigError } from '../../shared/config-error.ts';
 import { compileJson, configOf, proxy, SECRET } from '../../../test/support/config-fixtures.ts';
 import type { Json } from '../../../test/support/config-fixtures.ts';
 
-const RICH: Json = configOf(
+const LAYER4: Json = {
+  servers: {
+    tcp: {
+      ...{ listen: [':3306', 'unix//run/db.sock'], idle_timeout: '1h', connections: 5, accept: 'shared' },
+      routes: [
+        {
+          match: [
+            { remote_ip: { ranges: ['::1'] }, tls: { sni: ['a'] } },
+            { http: [{ host: ['a'] }], not: [{ ssh: {} }] },
+          ],
+          handle: [{ handler: 'proxy_protocol', allow: ['10.0.0.0/8'], timeout: '1s' }],
+        },
+        {
+          handle: [
+            {
+              handler: 'proxy',
+              upstreams: [{ dial: ['db:1'], weight: 2, local_addr: '::1' }],
+              load_balancing: { selection: { policy: 'ip_hash' }, best_effort: false, try_duration: '1s' },
+              health_checks: { active: { interval: '5s', fall: 2 }, passive: { fail_duration: '1s' } },
+              proxy_protocol: 'v2',
+            },
+          ],
+        },
+      ],
+    },
+    udp: {
+      ...{ listen: ['udp/:53'], workers: 'all', max_sessions: 5, responses: 1 },
+      routes: [{ handle: [{ handler: 'subroute', routes: [{ handle: [{ handler: 'echo' }] }] }] }],
+    },
+  },
+};
+
+const SITES: Json = configOf(
   [
     { handler: 'headers', request: { set: { A: ['{http.request.host}'] } }, response: { delete: ['Server'] } },
     { handler: 'rewrite', uri: '/x{http.request.uri}' },
@@ -28,6 +60,8 @@ const RICH: Json = configOf(
   },
 );
 
+const RICH: Json = { ...SITES, apps: { ...(SITES['apps'] as Json), layer4: LAYER4 } };
+
 const odd = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
   fc.string({ unit: 'binary' }),
@@ -37,14 +71,14 @@ const odd = fc.oneof(
 );
 
 test('the config that the others are made of compiles', () => {
-  assert.equal(compileJson(RICH).compiled.pools.length, 1);
+  assert.equal(compileJson(RICH).compiled.pools.length, 2);
 });
 
 test('a config with any one value replaced compiles or is refused by a ConfigError', () => {
   const paths = pathsOf(RICH, []);
   fc.assert(
     fc.property(fc.constantFrom(...paths), odd, (path, value) => assertHandled(replaceAt(RICH, path, value))),
-    { numRuns: 1000 },
+    { numRuns: 2000 },
   );
 });
 
@@ -54,7 +88,7 @@ test('a config with any one field added compiles or is refused by a ConfigError'
     fc.property(fc.constantFrom(...paths), fc.string(), odd, (path, key, value) => {
       assertHandled(replaceAt(RICH, [...path, key], value));
     }),
-    { numRuns: 500 },
+    { numRuns: 1000 },
   );
 });
 

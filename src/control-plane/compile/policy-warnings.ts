@@ -1,5 +1,6 @@
 /** What is legal in a policy with affinity and still likely to disappoint. */
 import type { CookieConfig, IpHashConfig } from '../config/schema/selection-policy.ts';
+import { MAGLEV_SLOTS } from '../../data-plane/select/maglev-slots.ts';
 import type { Compilation } from './compilation.ts';
 
 const MIN_SECRET_BYTES = 32;
@@ -32,6 +33,17 @@ export function warnParity(run: Compilation, path: string, config: IpHashConfig,
     `with an even number of upstreams (${size}) ip_hash depends on whether the address bytes are odd or even: ` +
       'clients that all have even addresses reach only half of the upstreams. ' +
       'Add mapping rendezvous or seed <n> if yours are like that',
+  );
+}
+
+/** With fewer than 100 places each, shares of a Maglev table are off by more than a percent. */
+export function warnTableSize(run: Compilation, path: string, policy: string, size: number): void {
+  const most = Math.floor(MAGLEV_SLOTS / 100);
+  if (size <= most) return;
+  run.warn(
+    path,
+    'lb_policy',
+    `${policy} shares ${MAGLEV_SLOTS} places among the upstreams: with ${size} of them, more than ${most}, shares are uneven`,
   );
 }
 

@@ -1,11 +1,26 @@
 /** Selection policies: from config to plan, with what an operator should know about each. */
 import type { CookiePlan, IpHashPlan, PolicyPlan } from '../../shared/plan/types.ts';
-import type { CookieConfig, IpHashConfig, SelectionPolicyConfig } from '../config/schema/selection-policy.ts';
+import type {
+  CookieConfig,
+  IpHashConfig,
+  SelectionPolicyConfig,
+  SourceHashConfig,
+} from '../config/schema/selection-policy.ts';
 import type { Compilation } from './compilation.ts';
-import { warnCookieAttributes, warnParity, warnSecret } from './policy-warnings.ts';
+import type { ClientKeyOptions } from '../../data-plane/select/client-key.ts';
+import { warnCookieAttributes, warnParity, warnSecret, warnTableSize } from './policy-warnings.ts';
+import type { PoolKind } from './pool-kind.ts';
 
-/** `path` is the JSON path of the policy, `size` the number of upstreams. */
-export function compilePolicy(run: Compilation, path: string, config: SelectionPolicyConfig, size: number): PolicyPlan {
+type Layer = PoolKind['layer'];
+
+/** `path` is the JSON path of the policy, `size` the number of upstreams, 0 = not known. */
+export function compilePolicy(
+  run: Compilation,
+  path: string,
+  config: SelectionPolicyConfig,
+  size: number,
+  layer: Layer = 'http',
+): PolicyPlan {
   switch (config.policy) {
     case 'ip_hash':
     case 'client_ip_hash':
@@ -16,19 +31,44 @@ export function compilePolicy(run: Compilation, path: string, config: SelectionP
       return {
         policy: 'header',
         field: config.field,
-        fallback: compilePolicy(run, `${path}.fallback`, config.fallback, size),
+        fallback: compilePolicy(run, `${path}.fallback`, config.fallback, size, layer),
       };
     case 'query':
       return {
         policy: 'query',
         key: config.key,
-        fallback: compilePolicy(run, `${path}.fallback`, config.fallback, size),
+        fallback: compilePolicy(run, `${path}.fallback`, config.fallback, size, layer),
       };
     case 'random_choose':
       return { policy: 'random_choose', choose: config.choose };
+    case 'source_hash':
+      warnTableSize(run, path, config.policy, size);
+      return { policy: 'source_hash', ...clientKey(config) };
+    case 'tuple_hash':
+    case 'quic_cid':
+      checkLayer(run, path, config.policy, layer);
+      warnTableSize(run, path, config.policy, size);
+      return { policy: config.policy };
     default:
       return { policy: config.policy };
   }
+}
+
+function checkLayer(run: Compilation, path: string, policy: 'tuple_hash' | 'quic_cid', layer: Layer): void {
+  if (policy === 'quic_cid' && layer !== 'udp') {
+    run.fail(path, "the policy 'quic_cid' reads datagrams of QUIC: it is for the proxy of a layer4 server on UDP");
+  }
+  if (policy === 'tuple_hash' && layer === 'http') {
+    run.fail(
+      path,
+      "the policy 'tuple_hash' places connections by both their ends, and requests share connections: " +
+        'it is for the proxy of a layer4 server. Write source_hash or ip_hash to keep a client on its server',
+    );
+  }
+}
+
+function clientKey(config: SourceHashConfig | IpHashConfig): ClientKeyOptions {
+  return { seed: config.seed, ipv4Prefix: config.ipv4_prefix, ipv6Prefix: config.ipv6_prefix, nat64: config.nat64 };
 }
 
 function compileIpHash(run: Compilation, path: string, config: IpHashConfig, size: number): IpHashPlan {
@@ -37,10 +77,7 @@ function compileIpHash(run: Compilation, path: string, config: IpHashConfig, siz
     policy: 'ip_hash',
     onFailure: config.on_failure,
     mapping: config.mapping,
-    seed: config.seed,
-    ipv4Prefix: config.ipv4_prefix,
-    ipv6Prefix: config.ipv6_prefix,
-    nat64: config.nat64,
+    ...clientKey(config),
     balanceFactor: config.balance_factor,
   };
 }

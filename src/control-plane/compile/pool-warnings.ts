@@ -5,17 +5,23 @@ import type { HeaderOpsConfig } from '../config/schema/header-ops.ts';
 import type { Compilation } from './compilation.ts';
 import type { CheckSpec, MemberSpec } from './compiled.ts';
 
-/** `path` is the JSON path of the policy. */
-export function warnAffinity(run: Compilation, path: string, policy: PolicyPlan, size: number, checked: boolean): void {
+/** `path` is the JSON path of the policy, `checkAdvice` what to write for a check; null = there is one. */
+export function warnAffinity(
+  run: Compilation,
+  path: string,
+  policy: PolicyPlan,
+  size: number,
+  checkAdvice: string | null,
+): void {
   if (policy.policy !== 'ip_hash' && policy.policy !== 'cookie') return;
   if (size === 1) {
     run.warn(path, 'lb_policy', `${policy.policy} has one upstream to choose from: every client goes there anyway`);
-  } else if (!checked) {
+  } else if (checkAdvice !== null) {
     run.warn(
       path,
       'lb_policy',
       `${policy.policy} without active health checks: that an upstream is dead is found out by failing connections, ` +
-        'for every request anew. Add health_uri',
+        `for every request anew. Add ${checkAdvice}`,
     );
   }
 }
@@ -24,11 +30,8 @@ export function warnAffinity(run: Compilation, path: string, policy: PolicyPlan,
 export function warnCheckPort(run: Compilation, path: string, check: CheckSpec, members: readonly MemberSpec[]): void {
   const socket = members.find(({ host }) => unixPath(host) !== null);
   if (check.port === null || socket === undefined) return;
-  run.warn(
-    `${path}.port`,
-    'health_port',
-    `health_port means nothing for ${socket.upstream}: the socket itself is checked`,
-  );
+  const word = path.endsWith('.active') ? 'health_port' : 'port';
+  run.warn(`${path}.port`, word, `${word} means nothing for ${socket.upstream}: the socket itself is checked`);
 }
 
 /** Members that come and go change N, and hash mod N is another one for most clients. `path` is the JSON path of the policy. */

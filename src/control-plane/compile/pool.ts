@@ -1,9 +1,9 @@
-/** The pool of one `reverse_proxy` handler. */
+/** The pool of one `reverse_proxy` or layer-4 `proxy` handler. */
 import { unixPath } from '../../shared/net/address.ts';
 import { parseIp } from '../../shared/net/ip.ts';
 import type { PoolSection, RetryPlan, TransportPlan } from '../../shared/plan/types.ts';
 import type { LoadBalancingConfig } from '../config/schema/load-balancing.ts';
-import type { ReverseProxyConfig } from '../config/schema/reverse-proxy.ts';
+import type { PoolConfig } from '../config/schema/reverse-proxy.ts';
 import type { TransportConfig } from '../config/schema/transport.ts';
 import { compileCheck } from './check.ts';
 import type { Compilation } from './compilation.ts';
@@ -14,36 +14,57 @@ import { warnMembers } from './member-warnings.ts';
 import { compileMembers, compileQueue, memberFacets, memberPlan } from './members.ts';
 import { compilePassive } from './passive.ts';
 import { compilePolicy } from './policy.ts';
-import { warnAffinity, warnChangingSize, warnCheckPort } from './pool-warnings.ts';
+import { compileSpoken } from './upstream-tls.ts';
+import { HTTP_POOL } from './pool-kind.ts';
+import type { PoolKind } from './pool-kind.ts';
+import { warnAffinity, warnChangingSize } from './pool-warnings.ts';
+
+/** What is left out of the plan: a pool that says nothing keeps the hash it always had. */
+const DEFAULT_PROBE_MS = 15_000;
 
 /**
  * The section and the spec of a pool go by one hash, so it covers both: handlers that agree in upstreams
  * and policy but differ in health checks are two pools, with a verdict each.
  */
-export function compilePool(run: Compilation, path: string, config: ReverseProxyConfig): PoolSection {
-  const members = compileMembers(run, path, config);
-  checkLocalAddress(run, `${path}.transport.local_address`, config.transport.local_address, members);
+export function compilePool(
+  run: Compilation,
+  path: string,
+  config: PoolConfig,
+  kind: PoolKind = HTTP_POOL,
+): PoolSection {
+  const members = compileMembers(run, path, config, kind);
+  const policyPath = `${path}.${kind.places.policy}`;
+  checkLocalAddress(run, `${path}.${kind.places.localAddress}`, config.transport.local_address, members);
   const dynamic = compileDynamic(run, path, config);
   // How many DNS will name is not known: warnings that count upstreams are not for such pools.
   const size = dynamic === null ? members.length : 0;
   const content = {
     kind: 'pool' as const,
-    policy: compilePolicy(run, `${path}.load_balancing.selection_policy`, config.load_balancing.selection_policy, size),
+    policy: compilePolicy(run, policyPath, config.load_balancing.selection_policy, size, kind.layer),
     members: dynamic === null ? members.map(memberPlan) : [],
     retry: compileRetry(config.load_balancing),
     passive: compilePassive(run, `${path}.health_checks.passive`, config.health_checks.passive),
     queue: compileQueue(config.load_balancing.queue),
-    transport: compileTransport(config.transport),
+    transport: {
+      ...compileTransport(config.transport),
+      ...compileSpoken(run, `${path}.transport`, config.transport, members),
+    },
   };
+  if (
+    content.transport.maxConnections !== undefined &&
+    (content.transport.tls ?? content.transport.h2c) !== undefined
+  ) {
+    run.notYet(`${path}.transport.max_conns_per_host`, 'max_conns_per_host with TLS or HTTP/2 upstreams');
+  }
   const control = {
-    check: compileCheck(run, `${path}.health_checks.active`, config.health_checks.active, config.transport),
+    check: compileCheck(run, `${path}.health_checks`, config.health_checks, content.transport, members),
     bestEffort: config.load_balancing.best_effort,
     resolvers: config.transport.resolver?.addresses ?? run.resolvers,
     ...(dynamic === null ? {} : { sources: dynamic }),
+    ...(kind.layer === 'http' ? {} : { layer: kind.layer }),
   };
-  if (control.check !== null) warnCheckPort(run, `${path}.health_checks.active`, control.check, members);
-  if (dynamic !== null) warnChangingSize(run, `${path}.load_balancing.selection_policy`, content.policy);
-  warnAffinity(run, `${path}.load_balancing.selection_policy`, content.policy, size, control.check !== null);
+  if (dynamic !== null) warnChangingSize(run, policyPath, content.policy);
+  warnAffinity(run, policyPath, content.policy, size, control.check === null ? kind.checkAdvice : null);
   if (dynamic === null) warnMembers(run, path, content.policy, members, content.queue !== null);
   const hash = hashContent({
     ...content,
@@ -54,7 +75,7 @@ export function compilePool(run: Compilation, path: string, config: ReverseProxy
   return run.addPool({ hash, section: { hash, ...content }, members, ...control });
 }
 
-function compileDynamic(run: Compilation, path: string, config: ReverseProxyConfig): DynamicSourceSpec[] | null {
+function compileDynamic(run: Compilation, path: string, config: PoolConfig): DynamicSourceSpec[] | null {
   if (config.dynamic_upstreams === null) return null;
   const { passive } = config.health_checks;
   if (passive !== null && passive.unhealthy_request_count > 0) {
@@ -99,7 +120,11 @@ function compileTransport(config: TransportConfig): TransportPlan {
       config.keep_alive.enabled && config.proxy_protocol === null ? config.keep_alive.max_idle_conns_per_host : 0,
     maxResponseHeaderBytes: config.max_response_header_size,
     ...(config.proxy_protocol === null ? {} : { proxyProtocol: config.proxy_protocol }),
+    ...(config.max_conns_per_host === 0 ? {} : { maxConnections: config.max_conns_per_host }),
     ...(config.local_address === null ? {} : { localAddress: config.local_address }),
+    ...(config.keep_alive.probe_interval === DEFAULT_PROBE_MS
+      ? {}
+      : { keepAliveProbeMs: config.keep_alive.probe_interval }),
     ...(config.read_timeout === 0 ? {} : { readTimeoutMs: config.read_timeout }),
     ...(config.write_timeout === 0 ? {} : { writeTimeoutMs: config.write_timeout }),
   };

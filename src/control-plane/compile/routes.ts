@@ -4,6 +4,8 @@ import type {
   HandlerPlan,
   MatcherPlan,
   MatcherSetPlan,
+  QueryOpsPlan,
+  QueryPairPlan,
   ReverseProxyPlan,
   RewriteSteps,
   RoutePlan,
@@ -11,14 +13,17 @@ import type {
   StreamPlan,
 } from '../../shared/plan/types.ts';
 import type { HandleResponseConfig } from '../config/schema/handle-response.ts';
-import type { InvokeConfig, LeafHandlerConfig } from '../config/schema/handlers.ts';
+import type { InvokeConfig, LeafHandlerConfig, RequestBodyConfig } from '../config/schema/handlers.ts';
 import type { MapConfig } from '../config/schema/map-handler.ts';
 import type { MatcherSetConfig } from '../config/schema/matchers.ts';
+import type { QueryArgumentsConfig, QueryOpsConfig } from '../config/schema/query-ops.ts';
 import type { ReverseProxyConfig } from '../config/schema/reverse-proxy.ts';
 import type { RewriteFields } from '../config/schema/rewrite.ts';
 import type { HandlerConfig, RouteConfig } from '../config/schema/routes.ts';
+import { compileAuthentication } from './authentication.ts';
 import type { Compilation } from './compilation.ts';
 import { checkHandler, checkMatchers } from './data-plane-check.ts';
+import { compileEncode } from './encode.ts';
 import { errorStatusOf } from './error-status.ts';
 import { compileHeaderOps, compileResponseOps } from './header-ops.ts';
 import { compileInvoked } from './named-routes.ts';
@@ -73,8 +78,11 @@ function compileHandler(run: Compilation, path: string, config: HandlerConfig, p
   if (isCopy(config) && !run.routing.inResponse) {
     return run.fail(path, `'${config.handler}' has no response to copy: write it inside handle_response`);
   }
+  if (waits(config) && run.routing.inResponse) run.notYet(path, `${config.handler} inside handle_response`);
   const plan =
-    config.handler === 'reverse_proxy' ? compileReverseProxy(run, path, config, pools) : compileOther(config);
+    config.handler === 'reverse_proxy'
+      ? compileReverseProxy(run, path, config, pools)
+      : compileOther(run, path, config);
   checkHandler(run, path, plan);
   return plan;
 }
@@ -83,7 +91,12 @@ function isCopy({ handler }: HandlerConfig): boolean {
   return handler === 'copy_response' || handler === 'copy_response_headers';
 }
 
-function compileOther(config: Exclude<LeafHandlerConfig, InvokeConfig>): HandlerPlan {
+/** Nobody keeps the response of an upstream meanwhile. */
+function waits({ handler }: HandlerConfig): boolean {
+  return handler === 'authentication' || handler === 'metrics';
+}
+
+function compileOther(run: Compilation, path: string, config: Exclude<LeafHandlerConfig, InvokeConfig>): HandlerPlan {
   switch (config.handler) {
     case 'static_response': {
       const { handler, status_code: statusCode, headers, body, close, abort } = config;
@@ -104,11 +117,17 @@ function compileOther(config: Exclude<LeafHandlerConfig, InvokeConfig>): Handler
     case 'map':
       return compileMap(config);
     case 'request_body':
-      return { handler: 'request_body', maxBytes: config.max_size };
+      return compileRequestBody(config);
+    case 'encode':
+      return compileEncode(run, path, config);
     case 'copy_response':
       return { handler: 'copy_response', statusCode: config.status_code };
     case 'copy_response_headers':
       return config;
+    case 'authentication':
+      return compileAuthentication(run, path, config);
+    case 'metrics':
+      return { handler: 'metrics' };
   }
 }
 
@@ -120,6 +139,29 @@ function compileRewrite(config: RewriteFields): RewriteSteps {
     stripPathSuffix: config.strip_path_suffix,
     uriSubstring: config.uri_substring,
     pathRegexp: config.path_regexp,
+    ...(config.query === null ? {} : { query: compileQueryOps(config.query) }),
+  };
+}
+
+function compileQueryOps({ rename, set, add, replace, delete: removed }: QueryOpsConfig): QueryOpsPlan {
+  const pairOf = ({ key, val }: QueryArgumentsConfig): QueryPairPlan => ({ key, value: val });
+  return {
+    rename: rename.map(pairOf),
+    set: set.map(pairOf),
+    add: add.map(pairOf),
+    replace: replace.map(({ search_regexp: searchRegexp, ...rule }) => ({ ...rule, searchRegexp })),
+    delete: removed,
+  };
+}
+
+function compileRequestBody(config: RequestBodyConfig): HandlerPlan {
+  const { max_size: maxBytes, set: body, read_timeout: readTimeoutMs, write_timeout: writeTimeoutMs } = config;
+  return {
+    handler: 'request_body',
+    maxBytes,
+    ...(body === null ? {} : { body }),
+    ...(readTimeoutMs === 0 ? {} : { readTimeoutMs }),
+    ...(writeTimeoutMs === 0 ? {} : { writeTimeoutMs }),
   };
 }
 
@@ -149,6 +191,7 @@ function compileReverseProxy(
     trustedProxies: config.trusted_proxies,
     retryMatch: compileRetryMatch(run, path, config.load_balancing.retry_match),
     requestBufferBytes: config.request_buffers,
+    ...compileBuffers(config),
     ...(config.rewrite === null ? {} : { rewrite: compileRewrite(config.rewrite) }),
     ...compileStreams(config),
     headersUp: request === null ? null : compileHeaderOps(request),
@@ -173,6 +216,16 @@ function compileHandleResponse(
     match: match === null ? null : { status: match.status_code, headers: match.headers },
     statusCode,
     routes: plans,
+  };
+}
+
+function compileBuffers({
+  response_buffers: responseBufferBytes,
+  stream_buffer_size: streamBufferBytes,
+}: ReverseProxyConfig): Pick<ReverseProxyPlan, 'responseBufferBytes' | 'streamBufferBytes'> {
+  return {
+    ...(responseBufferBytes === 0 ? {} : { responseBufferBytes }),
+    ...(streamBufferBytes === 0 ? {} : { streamBufferBytes }),
   };
 }
 

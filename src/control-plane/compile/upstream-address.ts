@@ -17,9 +17,9 @@ export type UpstreamAddress =
 
 /**
  * Reads `host`, `host:port`, `:port` (this machine), `[v6]:port`, all with or without `tcp/`, and `unix/<path>`.
- * The port defaults to 80.
+ * `defaultPort` is 443 for upstreams behind TLS.
  */
-export function readUpstream(dial: string): UpstreamAddress {
+export function readUpstream(dial: string, defaultPort: number = DEFAULT_PORT): UpstreamAddress {
   if (/[{}]/.test(dial)) return { notYet: 'placeholders in upstreams' };
   const scheme = /^([a-z0-9]+):\/\//i.exec(dial)?.[1];
   if (scheme !== undefined) return fault(dial, `write host:port, without ${scheme}://`);
@@ -27,7 +27,7 @@ export function readUpstream(dial: string): UpstreamAddress {
   const network = slash < 0 ? 'tcp' : dial.slice(0, slash).toLowerCase();
   if (network === 'unix') return readUnix(dial, dial.slice(slash + 1));
   if (network !== 'tcp') return readNetwork(dial, network);
-  return readTcp(dial, slash < 0 ? dial : dial.slice(slash + 1));
+  return readTcp(dial, slash < 0 ? dial : dial.slice(slash + 1), defaultPort);
 }
 
 function readNetwork(dial: string, network: string): UpstreamAddress {
@@ -45,19 +45,19 @@ function readUnix(dial: string, path: string): UpstreamAddress {
   return { member: { upstream: dial, identity: dial, host: `unix/${path}`, port: 0 } };
 }
 
-function readTcp(dial: string, address: string): UpstreamAddress {
+function readTcp(dial: string, address: string, defaultPort: number): UpstreamAddress {
   const parts = splitHostPort(address);
   if (parts === null) return fault(dial, 'write host:port with a port from 1 to 65535');
   const { host } = parts;
-  const port = parts.port ?? DEFAULT_PORT;
+  const port = parts.port ?? defaultPort;
   if (address === '' || port === 0) return fault(dial, 'write host:port with a port from 1 to 65535');
   if (host !== '' && !isIPv6(host) && !HOST_NAME.test(host)) return fault(dial, `'${host}' is no host name`);
-  return { member: { upstream: dial, identity: identityOf(address), host: host === '' ? 'localhost' : host, port } };
+  return { member: { upstream: dial, identity: identityOf(address, defaultPort), host: host === '' ? 'localhost' : host, port } };
 }
 
 /** Affinity outlives a default port that was written out or left out. `2001:db8::80` has no port to cut. */
-function identityOf(address: string): string {
-  const port = `:${DEFAULT_PORT}`;
+function identityOf(address: string, defaultPort: number): string {
+  const port = `:${defaultPort}`;
   return address.endsWith(port) && address !== port && !isIPv6(address) ? address.slice(0, -port.length) : address;
 }
 

@@ -9,12 +9,16 @@ const inProxy = (fields: Json): Json => configOf([proxy(['app:80'], fields)]);
 const inTransport = (fields: Json): Json => inProxy({ transport: { protocol: 'http', ...fields } });
 const matching = (set: Json): Json => configOf([], { routes: [{ match: [set] }] });
 
+const layer4 = (handle: readonly Json[], route: Json = {}): Json => ({
+  apps: { layer4: { servers: { srv0: { listen: [':3306'], routes: [{ handle, ...route }] } } } },
+});
+
 /** A config with something of Caddy's that this version lacks, and the word it is refused by. */
 const CASES: readonly (readonly [word: string, json: Json])[] = [
   ['dial_timeout in dynamic', inProxy({ dynamic_upstreams: { source: 'a', name: 'x', dial_timeout: '1s' } })],
-  ['response_buffers', inProxy({ response_buffers: 4096 })],
-  ['https upstreams', inTransport({ tls: {} })],
-  ['h2c upstreams', inTransport({ versions: ['h2c', '1.1'] })],
+  ['version 3', inTransport({ versions: ['3'] })],
+  ['tls_renegotiation once|freely', inTransport({ tls: { renegotiation: 'once' } })],
+  ['pki_root', inTransport({ tls: { ca: { provider: 'pki_root' } } })],
   ['compression', inTransport({ compression: true })],
   ['url', inTransport({ network_proxy: { from: 'url', url: 'http://proxy:3128' } })],
   ['fastcgi', inProxy({ transport: { protocol: 'fastcgi' } })],
@@ -26,11 +30,19 @@ const CASES: readonly (readonly [word: string, json: Json])[] = [
   ['protocols without h1', configOf([], { protocols: ['h2'] })],
   ['trusted_proxies_unix', configOf([], { trusted_proxies_unix: true })],
   ['log_credentials', configOf([], { logs: { should_log_credentials: true } })],
-  ['apps.tls', { apps: { tls: {} } }],
-  ['layer4', { apps: { layer4: { servers: {} } } }],
+  ['on_demand', { apps: { tls: { automation: { policies: [{ on_demand: true }] } } } }],
+  ['acme', { apps: { tls: { automation: { policies: [{ issuers: [{ module: 'acme' }] }] } } } }],
+  [
+    'trusted_leaf_certs',
+    configOf([], { tls_connection_policies: [{ client_authentication: { trusted_leaf_certs: [''] } }] }),
+  ],
+  ['socks5', layer4([{ handler: 'socks5' }])],
+  ['proxy_protocol deny', layer4([{ handler: 'proxy_protocol', deny: ['10.0.0.0/8'] }])],
+  ['postgres (layer4 matcher)', layer4([], { match: [{ postgres: {} }] })],
+  ['header (in a layer4 http matcher)', layer4([], { match: [{ http: [{ header: {} }] }] })],
+  ['tls (to a layer4 upstream)', layer4([{ handler: 'proxy', upstreams: [{ dial: ['a:1'], tls: {} }] }])],
   ['storage', { storage: { module: 'file_system' } }],
   ['shutdown_delay', { apps: { http: { shutdown_delay: '1s' } } }],
-  ['net', { logging: { logs: { log0: { writer: { output: 'net', address: 'a:1' } } } } }],
   ['journald', { logging: { logs: { log0: { encoder: { format: 'journald' } } } } }],
 ];
 

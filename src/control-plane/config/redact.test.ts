@@ -55,3 +55,11 @@ test('neither function changes what it is given', () => {
   restoreSecrets(shown, full);
   assert.equal(JSON.stringify(full), before);
 });
+
+test('password hashes of accounts leave as ***, their names as they are', () => {
+  const provider = { hash: { algorithm: 'bcrypt' }, accounts: [{ username: 'ann', password: '$2b$04$x' }] };
+  const config = { handle: [{ handler: 'authentication', providers: { http_basic: provider } }] };
+  const shown = JSON.stringify(redactSecrets(config));
+  assert.ok(shown.includes('{"username":"ann","password":"***"}'), shown);
+  assert.deepEqual(restoreSecrets(redactSecrets(config), config), config);
+});

@@ -49,10 +49,17 @@ function mapSecrets(value: unknown, path: string[], replace: Replace): unknown {
   return copy ?? value;
 }
 
-/** Secrets of the cookie policy, and credentials among header fields. */
+/** Secrets of the cookie policy, password hashes of accounts, and credentials among header fields. */
 function isSecret(key: string, owner: Readonly<Record<string, unknown>>): boolean {
   if (owner['policy'] === 'cookie') return key === 'secret' || key === 'secrets';
+  if (key === 'key' && Object.hasOwn(owner, 'certificate')) return isKeyText(owner[key]);
+  if (key === 'password' && Object.hasOwn(owner, 'username')) return true;
   return CREDENTIAL_FIELDS.includes(key.toLowerCase());
+}
+
+/** The key itself, not the file it is in. */
+function isKeyText(value: unknown): boolean {
+  return typeof value === 'string' && (value.includes('PRIVATE KEY') || value === REDACTED);
 }
 
 /** A text or a list of texts. Anything else is no secret and no valid config either. */

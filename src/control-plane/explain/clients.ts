@@ -44,14 +44,18 @@ const UNKEYED: readonly string[] = [
   'random',
   'random_choose',
   'least_conn',
+  'weighted_least_conn',
   'round_robin',
   'weighted_round_robin',
   'first',
+  // Each connection has its own place, so a client has none.
+  'tuple_hash',
+  'quic_cid',
 ];
 
 /** Of a cookie policy it is the fallback that places new clients. */
 export function keyedBy(plan: PolicyPlan): Keyed {
   if (plan.policy === 'cookie') return keyedBy(plan.fallback);
-  if (plan.policy === 'ip_hash') return 'client';
+  if (plan.policy === 'ip_hash' || plan.policy === 'source_hash') return 'client';
   return UNKEYED.includes(plan.policy) ? 'nothing' : 'request';
 }

@@ -60,7 +60,8 @@ function sentLines(request: ExplainedRequest, ops: readonly CompiledHeaderOps[])
   const { rewrite } = request.proxy!;
   const { method, target } = rewrite === null ? request : upstreamRequest(request, rewrite);
   emptiesBody(request.head, request.method, method);
-  const lines = requestLines(request, request.believed, pool.identity(request.position), ops);
+  const host = pool.hostSent(request.position);
+  const lines = requestLines(request, request.believed, pool.identity(request.position), ops, host);
   const fields = lines.split('\r\n').slice(0, -1).map(withoutSecret);
   return [`${method} ${target} HTTP/1.1`, ...fields].map(utf8Of);
 }

@@ -3,10 +3,13 @@ import { explainClient } from '../../data-plane/client-ip/derive.ts';
 import { compileClientIpHeaders } from '../../data-plane/client-ip/header.ts';
 import type { Head } from '../../data-plane/http1/head.ts';
 import { compileSites } from '../../data-plane/route/compile.ts';
-import { createRouteState, type Decision } from '../../data-plane/route/decision.ts';
+import { fromBytes } from '../../data-plane/route/bytes.ts';
+import { createRouteState, type Decision, type RouteState } from '../../data-plane/route/decision.ts';
 import type { ProcessFacts } from '../../data-plane/route/placeholder/placeholder.ts';
 import { exactHosts } from '../../data-plane/route/site-index.ts';
 import { hostOfAuthority } from '../../data-plane/route/target.ts';
+import { resumeRoutes, YES } from '../../data-plane/route/wait.ts';
+import type { TlsFacts } from '../../data-plane/route/tls-facts.ts';
 import { compilePrefixes } from '../../shared/net/cidr.ts';
 import type { RoutePlan, SectionHash, SiteSection } from '../../shared/plan/types.ts';
 import type { CompiledConfig } from '../compile/compiled.ts';
@@ -15,6 +18,7 @@ import { describeMatch } from './describe-match.ts';
 import type { ClientExplanation, Explanation, Outcome, RouteExplanation } from './explanation.ts';
 import { explainProxy } from './explain-proxy.ts';
 import {
+  checkScheme,
   chooseServer,
   parseQuestion,
   QuestionError,
@@ -43,11 +47,19 @@ export interface ExplainContext {
 /** Throws a `QuestionError` for what no client could send, and for what the server would refuse before it routes. */
 export function explain(question: Question, context: ExplainContext): Explanation {
   const asked = parseQuestion(question);
-  const { server, listener, host, port, note } = chooseServer(context.compiled, context.bound, asked.port);
+  const chosen = chooseServer(context.compiled, context.bound, asked.port);
+  checkScheme(chosen, asked.secure);
+  const { server, listener, host, port, note } = chosen;
   const head = readHead(asked.head, server.options.maxHeaderBytes, server.options.maxHeaderFields);
   if (typeof head === 'string') throw new QuestionError(`the server would answer ${head}`);
   const trust = trustOf(server);
-  const connection = { peer: asked.peer, peerPort: PEER_PORT, localAddress: host, localPort: port };
+  const connection = {
+    peer: asked.peer,
+    peerPort: PEER_PORT,
+    localAddress: host,
+    localPort: port,
+    tls: tlsOf(asked.secure, head),
+  };
   const request = new ExplainedRequest(head, connection, trust, context.wallMs, context.seed);
   const ran: RoutePlan[] = [];
   const sites = sitesOf(context.compiled, server, hostOfAuthority(head.authority));
@@ -58,13 +70,28 @@ export function explain(question: Question, context: ExplainContext): Explanatio
     (route) => void ran.push(route),
   );
   const state = createRouteState();
-  const decision = router.route(request, state);
+  const { decision, assumed } = assumeErrands(router.route(request, state), request, state);
   return {
     request: { method: head.method, host: head.authority, target: head.originForm },
     server: { name: server.name, listener, note },
     client: clientOf(request, server, trust, head),
     routes: ran.map((route) => routeOf(route, server, context)),
+    assumed,
     outcome: outcomeOf(decision, request, () => explainProxy(request)),
+  };
+}
+
+/** What a client of today would have agreed on; its name is the host it asks for. */
+function tlsOf(secure: boolean, head: Head): TlsFacts | null {
+  if (!secure) return null;
+  return {
+    version: 'tls1.3',
+    cipherSuite: 'TLS_AES_128_GCM_SHA256',
+    resumed: false,
+    proto: 'http/1.1',
+    serverName: hostOfAuthority(head.authority),
+    policyKey: '',
+    clientCertificate: undefined,
   };
 }
 
@@ -106,6 +133,23 @@ function routeOf(route: RoutePlan, server: ServerSpec, { compiled, place }: Expl
   return { place: site < 0 ? '' : place(`apps.http.servers.${server.name}.routes.${site}`), matched };
 }
 
+/** No password is checked here: whoever may ask for an explanation could try them all. */
+function assumeErrands(
+  routed: Decision<TrialPool> | null,
+  request: ExplainedRequest,
+  state: RouteState,
+): { readonly decision: Decision<TrialPool> | null; readonly assumed: readonly string[] } {
+  const assumed: string[] = [];
+  let decision = routed;
+  while (decision?.kind === 'wait' && decision.errand.kind === 'password') {
+    const user = JSON.stringify(fromBytes(decision.errand.username));
+    decision = resumeRoutes<TrialPool>(decision, YES, request, state);
+    const isKnown = decision?.kind !== 'error' || decision.status !== 401;
+    assumed.push(isKnown ? `basic_auth: the password of ${user} is right` : `basic_auth: there is no account ${user}`);
+  }
+  return { decision, assumed };
+}
+
 function outcomeOf(
   decision: Decision<TrialPool> | null,
   request: ExplainedRequest,
@@ -119,6 +163,8 @@ function outcomeOf(
       return { kind: 'error', status: decision.status, message: decision.message };
     case 'abort':
       return { kind: 'abort' };
+    case 'wait':
+      return { kind: 'metrics' };
     case 'copy':
       throw new Error('a response is copied inside handle_response, which is not explained');
     case 'proxy':

@@ -7,6 +7,8 @@ export interface Explanation {
   readonly client: ClientExplanation;
   /** Routes whose handlers ran, outer ones first; none: no site takes the request. */
   readonly routes: readonly RouteExplanation[];
+  /** What could not be looked at and was taken for granted: sentences. */
+  readonly assumed: readonly string[];
   readonly outcome: Outcome;
 }
 
@@ -36,6 +38,8 @@ export type Outcome =
   | { readonly kind: 'respond'; readonly status: number; readonly fields: readonly string[]; readonly body: string }
   /** The error routes of the server answer; without any, a plain response. */
   | { readonly kind: 'error'; readonly status: number; readonly message: string }
+  /** The control plane answers with the metrics. */
+  | { readonly kind: 'metrics' }
   /** The connection is dropped. */
   | { readonly kind: 'abort' }
   /** No handler answers: 200 with nothing in it. */

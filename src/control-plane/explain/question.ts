@@ -4,7 +4,7 @@ import type { CompiledConfig } from '../compile/compiled.ts';
 
 /** What is asked: where would this request go? */
 export interface Question {
-  /** `http://host[:port]/path?query`; the path is taken byte for byte. */
+  /** `http://host[:port]/path?query`, or `https://…`; the path is taken byte for byte. */
   readonly url: string;
   /** Address of the TCP peer, as text. */
   readonly peer: string;
@@ -21,30 +21,28 @@ export class QuestionError extends Error {
 
 export interface ParsedQuestion {
   readonly port: number;
+  /** It comes over TLS. */
+  readonly secure: boolean;
   readonly peer: IpAddress;
   /** The request as it would come in, the empty line that ends it included. */
   readonly head: string;
 }
 
-const DEFAULT_PORT = 80;
+const DEFAULT_PORTS = Object.freeze({ http: 80, https: 443 });
 
 /** Throws a `QuestionError` for a URL, peer or header that no client could send. */
 export function parseQuestion({ url, peer, method = 'GET', headers = [] }: Question): ParsedQuestion {
   const parts = /^(https?):\/\/([^/?#@\s]+)([^#\s]*)$/i.exec(url);
   if (parts === null) throw new QuestionError(`'${url}' is no URL of a request: write http://host/path`);
-  if (parts[1]!.toLowerCase() === 'https') {
-    throw new QuestionError(
-      "'https' is not supported yet: ask with http://, and X-Forwarded-Proto where a proxy in front ends TLS",
-    );
-  }
+  const secure = parts[1]!.toLowerCase() === 'https';
   const authority = parts[2]!;
-  const port = splitHostPort(authority)?.port ?? DEFAULT_PORT;
+  const port = splitHostPort(authority)?.port ?? DEFAULT_PORTS[secure ? 'https' : 'http'];
   const target = parts[3]!.startsWith('/') ? parts[3]! : `/${parts[3]!}`;
   const address = parseIp(peer);
   if (address === null) throw new QuestionError(`the peer '${peer}' is not an IP address`);
   const named = headers.some(([name]) => name.toLowerCase() === 'host');
   const lines = [...(named ? [] : [['Host', authority] as const]), ...headers].map(headerLine);
-  return { port, peer: address, head: `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n` };
+  return { port, secure, peer: address, head: `${method} ${target} HTTP/1.1\r\n${lines.join('')}\r\n` };
 }
 
 /** Bytes of a text header are those of its UTF-8 form, as clients send them. */
@@ -75,11 +73,21 @@ export function chooseServer(compiled: CompiledConfig, bound: BoundPorts, port: 
   const exact = open.find((candidate) => candidate.port === port);
   if (exact !== undefined) return { ...exact, note: '' };
   const [only] = open;
-  if (only === undefined) throw new QuestionError('the config has no server: nothing would take the request');
+  if (only === undefined) throw new QuestionError('the config has no HTTP server: nothing would take the request');
   if (compiled.servers.length === 1)
     return { ...only, note: `nothing listens on port ${port}; the only server is taken` };
   const ports = open.map((candidate) => joinHostPort(candidate.host, candidate.port)).join(', ');
   throw new QuestionError(`nothing listens on port ${port}: there is ${ports}`);
+}
+
+/** Throws when the listener speaks the other of the two. */
+export function checkScheme({ server, listener, port }: ChosenServer, secure: boolean): void {
+  const speaksTls = server.tls?.listeners.includes(listener) === true;
+  if (speaksTls === secure) return;
+  const [spoken, scheme] = speaksTls ? ['HTTPS', 'https://'] : ['plain HTTP', 'http://'];
+  throw new QuestionError(
+    `port ${port} speaks ${spoken}: ask with ${scheme}${speaksTls ? '' : ', and X-Forwarded-Proto where a proxy in front ends TLS'}`,
+  );
 }
 
 function boundAt(compiled: CompiledConfig, bound: BoundPorts, key: string): { host: string; port: number } {

@@ -39,3 +39,25 @@ test('clients are the same in every run, and none is private', () => {
   assert.deepEqual(randomClients(50, 1), randomClients(50, 1));
   for (const { text } of CLIENTS) assert.doesNotMatch(text, /^(?:0|10|127|2[2-5][4-9])\./);
 });
+
+test('with best effort all are tried once the last server fails: nobody is lost', () => {
+  const [tcp, udp] = ['a:1 b:1', 'udp/a:1 udp/b:1'].map((upstreams, at) => {
+    const text = `{\nlayer4 {\n${at === 0 ? '' : 'udp/'}:1 {\nroute {\nproxy ${upstreams} {\nlb_policy ip_hash\n}\n}\n}\n}\n}\n`;
+    return checkConfig({ text, adapter: 'caddyfile', filename: 'Caddyfile' }, {}).compiled.pools[0]!;
+  });
+  for (const [spec, layer] of [
+    [tcp!, 'tcp'],
+    [udp!, 'udp'],
+  ] as const) {
+    const oneDown = simulate(spec, CLIENTS, ({ host }) => host === 'a');
+    assert.equal(oneDown.layer, layer);
+    const { own, lost } = oneDown.members[1]!.failure!;
+    assert.equal(lost, 0);
+    assert.ok(own > 500 && own < 2500, `${own} go back to the server that was down before`);
+    const allDown = simulate(spec, CLIENTS, () => true);
+    assert.equal(allDown.unserved, 0);
+    assert.ok(allDown.members.every(({ clients }) => clients > 500));
+  }
+  const strict = simulate({ ...tcp!, bestEffort: false }, CLIENTS, () => true);
+  assert.equal(strict.unserved, CLIENTS.length);
+});

@@ -17,6 +17,7 @@ const SEED = 1;
 export interface Simulation {
   /** Short hash of the pool. */
   readonly pool: string;
+  readonly layer: 'http' | 'tcp' | 'udp';
   readonly policy: string;
   readonly keyed: Keyed;
   readonly clients: number;
@@ -67,12 +68,13 @@ export function simulate(
   }));
   return {
     pool: shortHash(spec.hash),
+    layer: spec.layer ?? 'http',
     policy: spec.section.policy.policy,
     keyed,
     clients: clients.length,
     unserved: places.reduce((sum, place) => sum + (place < 0 ? 1 : 0), 0),
     members,
-    advice: keyed === 'client' ? [...adviseCrowd(clients), ...adviseParity(spec)] : [],
+    advice: keyed === 'client' ? [...adviseCrowd(clients, spec), ...adviseParity(spec)] : [],
   };
 }
 
@@ -103,18 +105,24 @@ function failureOf(
     const next = after[client]!;
     if (place !== failing) others += !sticky && place !== next ? 1 : 0;
     else if (next < 0) lost += 1;
-    else own += 1;
+    // With best effort a server that is the last one goes on being tried.
+    else if (next !== failing) own += 1;
   });
   return { own, others, lost };
 }
 
 /** One address that stands for most requests is a proxy or a NAT, not a client. */
-function adviseCrowd(clients: readonly IpAddress[]): Advice[] {
+function adviseCrowd(clients: readonly IpAddress[], { layer }: PoolSpec): Advice[] {
   const counts = new Map<string, number>();
   for (const { text } of clients) counts.set(text, (counts.get(text) ?? 0) + 1);
   const [top, count] = [...counts].reduce((best, entry) => (entry[1] > best[1] ? entry : best), ['', 0] as const);
   if (clients.length < 2 || count * 2 <= clients.length) return [];
   const percent = Math.round((100 * count) / clients.length);
+  if (layer === 'udp') return [];
+  if (layer === 'tcp') {
+    const what = `${percent} % of the connections come from ${top}, so one upstream holds them all. If it is a proxy, let it say who its clients are`;
+    return [{ what, lines: ['proxy_protocol {', `\tallow ${top}`, '}'] }];
+  }
   return [
     {
       what: `${percent} % of the requests come from ${top}, so one upstream holds them all. If it is a proxy, believe what it says about its clients`,

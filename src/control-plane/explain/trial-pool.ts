@@ -42,10 +42,13 @@ export function idlePool(spec: PoolSpec, isDown: (member: MemberSpec) => boolean
   table.grow('pool', 0, 0);
   table.grow('member', 0, Math.max(0, spec.members.length - 1));
   table.grow('slot', 0, Math.max(0, spec.members.length - 1));
-  const standBy = spec.members.some((member) => member.backup !== true && member.weight !== 0 && !isDown(member));
+  const mayWork = (member: MemberSpec): boolean => member.weight !== 0 && !isDown(member);
+  const standBy = spec.members.some((member) => member.backup !== true && mayWork(member));
+  // Best effort: while nobody is up, nobody counts as down.
+  const allTried = spec.bestEffort && !spec.members.some(mayWork);
   spec.members.forEach((member, row) => {
     table.members.store(row, MEMBER_WEIGHT, member.weight ?? 1);
-    table.members.store(row, MEMBER_STATE, idleState(member, isDown(member), standBy));
+    table.members.store(row, MEMBER_STATE, idleState(member, !allTried && isDown(member), standBy));
   });
   // What DNS would name is not known here: a dynamic pool is shown with its fallback list.
   const found = spec.sources === undefined ? {} : { found: spec.members.map(memberPlan) };

@@ -28,7 +28,7 @@ function start(): { table: StateTable; record: CheckRecord; words: () => number[
   const table = new StateTable();
   table.grow('check', 0, 0);
   const state = { verdict: 'initial', passes: 0, fails: 0 } as const;
-  const record = new CheckRecord(table.checks, 0, checkSpec({ uri: '/healthz', intervalMs: 10_000 }), state);
+  const record = new CheckRecord(table.checks, 0, checkSpec({ http: { uri: '/healthz' }, intervalMs: 10_000 }), state);
   return { table, record, words: () => [CHECK_VERDICT, CHECK_REASON].map((word) => table.checks.load(0, word)) };
 }
 

@@ -8,7 +8,9 @@ import {
 } from '../../shared/state-table/layout.ts';
 import type { CheckSpec } from '../compile/compiled.ts';
 import type { CheckResult, CheckStatus } from '../types.ts';
+import { describeCheck } from './describe.ts';
 import type { ProbeResult } from './probe.ts';
+import { lossOf, observe, type RoundTrips } from './quality.ts';
 import { explainReason, reasonCode } from './reasons.ts';
 import { judge, type Verdict, type VerdictState } from './verdict.ts';
 
@@ -31,6 +33,7 @@ export class CheckRecord {
   readonly #results: CheckResult[] = [];
   #state: VerdictState;
   #lastFailure: CheckResult | null = null;
+  #roundTrips: RoundTrips | null = null;
 
   constructor(rows: Rows, row: number, spec: CheckSpec, state: VerdictState) {
     this.row = row;
@@ -54,6 +57,7 @@ export class CheckRecord {
   take(result: ProbeResult, at: number): Transition | null {
     const kept: CheckResult = { at, ...result };
     this.#results.push(kept);
+    this.#roundTrips = observe(this.#roundTrips, result);
     if (this.#results.length > KEPT_RESULTS) this.#results.shift();
     if (result.outcome === 'fail') {
       this.#lastFailure = kept;
@@ -79,13 +83,10 @@ export class CheckRecord {
       remedy,
       consecutivePasses: this.#state.passes,
       consecutiveFails: this.#state.fails,
+      roundTripMs: this.#roundTrips?.averageMs ?? null,
+      jitterMs: this.#roundTrips?.jitterMs ?? null,
+      loss: lossOf(this.#results),
       results: [...this.#results],
     };
   }
-}
-
-/** `http GET /healthz every 10s` */
-export function describeCheck(spec: CheckSpec): string {
-  const every = spec.intervalMs % 1000 === 0 ? `${spec.intervalMs / 1000}s` : `${spec.intervalMs}ms`;
-  return `${spec.probe} ${spec.method} ${spec.uri} every ${every}`;
 }

@@ -6,27 +6,33 @@ import { seededRandom } from '../../shared/random.ts';
 import { StateTable } from '../../shared/state-table/table.ts';
 import type { CheckSpec } from '../compile/compiled.ts';
 import { Checks } from './checks.ts';
-import type { HttpProbeOptions } from './probes/http-options.ts';
+import type { ProbeOptions } from './probe.ts';
 
 const MEMBER = { upstream: 'app.test:80', identity: 'app.test', host: 'app.test', port: 80 };
 
 /** Runs one check of 10.0.0.1:80, known as app.test:80, and tells what was asked of the probe. */
-async function asked(given: Partial<CheckSpec>): Promise<{ target: string; options: HttpProbeOptions }> {
+async function asked(
+  given: Partial<CheckSpec>,
+  whileProbing: () => number = () => 0,
+): Promise<{ target: string; options: ProbeOptions }> {
+  let refusals = 0;
   const clock = new FakeClock();
   const table = new StateTable();
   table.grow('check', 0, 0);
-  const seen: { target: string; options: HttpProbeOptions }[] = [];
+  const seen: { target: string; options: ProbeOptions }[] = [];
   const checks = new Checks({
     clock,
     random: seededRandom(1),
     rows: { rows: table.checks, take: () => 0, give: () => {} },
     onTransition: () => {},
-    probe: {
+    refusals: () => refusals,
+    probeOf: () => ({
       run: (target, options) => {
+        refusals = whileProbing();
         seen.push({ target: `${target.host}:${target.port}`, options });
         return new Promise(() => {});
       },
-    },
+    }),
   });
   const subject = { slot: 0, target: { host: '10.0.0.1', port: 80 }, member: MEMBER, spec: checkSpec(given) };
   checks.start(checks.hold(subject, () => ({ verdict: 'up', passes: 0, fails: 0 })));
@@ -53,9 +59,14 @@ test('health_upstream is checked instead of the address', async () => {
   assert.equal(options.authority, '[fd00::1]:9000');
 });
 
-test('the placeholder of the checked upstream is filled in in headers', async () => {
-  const { options } = await asked({ headers: ['X-Target', 'of {http.reverse_proxy.active.target_upstream}'] });
-  assert.deepEqual(options.headers, ['X-Target', 'of app.test:80']);
+test('an address without a port is checked at the port of the check, or of the server', async () => {
+  assert.equal((await asked({ address: { host: '10.9.9.9', port: null } })).target, '10.9.9.9:80');
+  assert.equal((await asked({ address: { host: '10.9.9.9', port: null }, port: 9000 })).target, '10.9.9.9:9000');
+});
+
+test('a probe is told whether traffic met a refusal a moment ago', async () => {
+  assert.equal((await asked({})).options.refusedByTraffic?.(), false);
+  assert.equal((await asked({}, () => 1)).options.refusedByTraffic?.(), true);
 });
 
 test('rows of checks that nobody holds are used again', async () => {

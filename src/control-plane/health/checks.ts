@@ -1,12 +1,11 @@
-import { RE2JS } from 're2js';
 import type { Clock } from '../../shared/clock.ts';
 import { joinHostPort, unixPath } from '../../shared/net/address.ts';
 import type { Random } from '../../shared/random.ts';
 import type { Rows } from '../../shared/state-table/table.ts';
 import type { CheckSpec, MemberSpec } from '../compile/compiled.ts';
 import { CheckRecord, type Transition } from './check-record.ts';
-import type { Probe, ProbeTarget } from './probe.ts';
-import { httpProbeOptions, type HttpProbeOptions } from './probes/http-options.ts';
+import type { Probe, ProbeOptions, ProbeTarget, ServerProbe } from './probe.ts';
+import { REFUSAL_MEMORY_MS } from './probes/udp.ts';
 import { ProbeScheduler, type ProbeJob } from './scheduler.ts';
 import type { VerdictState } from './verdict.ts';
 
@@ -32,7 +31,10 @@ export interface ChecksDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly rows: CheckRows;
-  readonly probe: Probe<HttpProbeOptions>;
+  /** The probe of a definition; asked once for each. */
+  readonly probeOf: (spec: CheckSpec) => Probe;
+  /** Refusals that traffic met at a slot, a total. Absent = nobody counts. */
+  readonly refusals?: (slot: number) => number;
   /** Probes running at the same time. Default 64. */
   readonly concurrency?: number;
   onTransition(check: RunningCheck, transition: Transition): void;
@@ -56,8 +58,8 @@ export class Checks {
   readonly #deps: ChecksDeps;
   readonly #scheduler: ProbeScheduler;
   readonly #checks: Map<string, RunningCheck> = new Map();
-  /** Compiling a pattern is dear, and all members of a pool share one definition. */
-  readonly #patterns: WeakMap<CheckSpec, RE2JS> = new WeakMap();
+  /** Compiling payloads and patterns is dear, and all members of a pool share one definition. */
+  readonly #probes: WeakMap<CheckSpec, Probe> = new WeakMap();
 
   constructor(deps: ChecksDeps) {
     this.#deps = deps;
@@ -108,36 +110,62 @@ export class Checks {
   }
 
   #jobOf(subject: CheckSubject, onResult: ProbeJob['onResult']): ProbeJob {
+    const { spec } = subject;
     const target = targetOf(subject);
-    const { clock, probe } = this.#deps;
+    const { clock } = this.#deps;
+    const shared = this.#probeOf(spec);
+    const own: ServerProbe | undefined = shared.forServer?.();
+    const { refusals } = this.#deps;
+    let known = refusals?.(subject.slot) ?? 0;
+    let refusedAt = Number.NEGATIVE_INFINITY;
+    const refusedByTraffic = (): boolean => {
+      const total = refusals?.(subject.slot) ?? 0;
+      if (total !== known) refusedAt = clock.now();
+      known = total;
+      return clock.now() - refusedAt <= Math.max(spec.intervalMs, REFUSAL_MEMORY_MS);
+    };
     return {
-      intervalMs: subject.spec.intervalMs,
+      intervalMs: spec.intervalMs,
+      ...(spec.jitter === undefined ? {} : { jitter: spec.jitter }),
+      idle: spec.probe.kind === 'udp' && spec.probe.expect === null,
       // Options are made for each run: kept for tens of thousands of servers they would fill the memory.
       run: (signal) => {
-        const options = httpProbeOptions(subject.spec, authorityOf(subject), this.#patternOf(subject.spec));
-        return probe.run(target, options, { clock, signal });
+        // What happened since the last probe is noticed now, and what happens meanwhile when the probe asks.
+        refusedByTraffic();
+        return (own ?? shared).run(target, { ...optionsOf(subject), refusedByTraffic }, { clock, signal });
       },
       onResult,
+      close: () => own?.close(),
     };
   }
 
-  /** null when any body will do. */
-  #patternOf(spec: CheckSpec): RE2JS | null {
-    if (spec.expectBody === '') return null;
-    const pattern = this.#patterns.get(spec) ?? RE2JS.compile(spec.expectBody);
-    this.#patterns.set(spec, pattern);
-    return pattern;
+  #probeOf(spec: CheckSpec): Probe {
+    const probe = this.#probes.get(spec) ?? this.#deps.probeOf(spec);
+    this.#probes.set(spec, probe);
+    return probe;
   }
 }
 
-/** Where the probe connects to: `health_upstream`, else the address with `health_port` or its own port. */
-function targetOf({ spec, target }: CheckSubject): ProbeTarget {
-  return spec.address ?? { host: target.host, port: spec.port ?? target.port };
+function optionsOf(subject: CheckSubject): ProbeOptions {
+  const { spec } = subject;
+  return {
+    timeoutMs: spec.timeoutMs,
+    intervalMs: spec.intervalMs,
+    authority: authorityOf(subject),
+    ...(spec.localAddress === undefined ? {} : { localAddress: spec.localAddress }),
+    ...(spec.proxyProtocol === undefined ? {} : { proxyProtocol: spec.proxyProtocol }),
+  };
 }
 
-/** The Host field: as `targetOf`, with the configured name instead of the resolved address. */
+/** Where the probe goes: the check's own address, else the server's, with the check's port or its own. */
+function targetOf({ spec, target }: CheckSubject): ProbeTarget {
+  return { host: spec.address?.host ?? target.host, port: spec.address?.port ?? spec.port ?? target.port };
+}
+
+/** What the probe calls the server: as `targetOf`, with the configured name instead of the resolved address. */
 function authorityOf({ spec, member }: CheckSubject): string {
-  const { host, port } = spec.address ?? { host: member.host, port: spec.port ?? member.port };
+  const host = spec.address?.host ?? member.host;
   // A socket has no name that a server could know it by.
-  return unixPath(host) === null ? joinHostPort(host, port) : 'localhost';
+  if (unixPath(host) !== null) return 'localhost';
+  return joinHostPort(host, spec.address?.port ?? spec.port ?? member.port);
 }

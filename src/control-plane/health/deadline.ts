@@ -36,3 +36,16 @@ export function watchDeadline(clock: Clock, timeoutMs: number, expired: (lateMs:
     },
   };
 }
+
+/**
+ * An event loop behind by more than this, and by more than this share of the timeout, may have kept the
+ * request from the server or the answer from us. Less explains no missing answer: a busy control plane
+ * must not keep a hung server in service.
+ */
+const LATE_MS = 25;
+const LATE_SHARE = 0.1;
+
+/** Whether `lateMs`, as told by `watchDeadline`, excuses the peer. */
+export function heldUp(lateMs: number, timeoutMs: number): boolean {
+  return lateMs > Math.max(LATE_MS, timeoutMs * LATE_SHARE);
+}

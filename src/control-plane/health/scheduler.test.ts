@@ -156,3 +156,40 @@ test('stop leaves no timer behind', async () => {
   await clock.advance(5);
   assert.equal(clock.pending, 0);
 });
+
+test('jobs that mostly wait take none of the places', async () => {
+  const clock = new FakeClock();
+  const scheduler = makeScheduler(clock, 1);
+  const idle = Array.from({ length: 20 }, () => ({ ...makeJob(clock, 5000, 5000), idle: true }));
+  const busy = makeJob(clock, 1000, 1);
+  for (const job of [...idle, busy]) scheduler.add(job);
+  await clock.advance(5000);
+  assert.ok(idle.every((job) => job.starts.length === 1));
+  assert.ok(busy.starts.length >= 4);
+});
+
+test('a job has the jitter it asks for: none keeps its place exactly', async () => {
+  const clock = new FakeClock();
+  const scheduler = makeScheduler(clock);
+  const exact = { ...makeJob(clock, 1000, 1), jitter: 0 };
+  const loose = { ...makeJob(clock, 1000, 1), jitter: 0.5 };
+  for (const job of [exact, loose]) scheduler.add(job);
+  await clock.advance(30_000);
+  scheduler.stop();
+  const gaps = ({ starts }: TestJob): number[] => starts.slice(2).map((at, index) => at - starts[index + 1]!);
+  assert.ok(gaps(exact).every((gap) => Math.abs(gap - 1000) < 0.001));
+  assert.ok(gaps(loose).some((gap) => Math.abs(gap - 1000) > 100));
+  assert.ok(gaps(loose).every((gap) => gap >= 500 && gap <= 1500));
+});
+
+test('a removed job is closed once', async () => {
+  const clock = new FakeClock();
+  const scheduler = makeScheduler(clock);
+  let closed = 0;
+  const job = { ...makeJob(clock, 1000, 1), close: () => void (closed += 1) };
+  scheduler.add(job);
+  await clock.advance(1500);
+  scheduler.remove(job);
+  scheduler.remove(job);
+  assert.equal(closed, 1);
+});

@@ -5,15 +5,24 @@ import type { ProbeResult } from './probe.ts';
 /** First probes all begin within this time, so that a fresh start knows its servers soon. */
 const FIRST_ROUND_MS = 1000;
 /** Each interval is stretched or shrunk by at most this share, so that probes do not fall into step. */
-const JITTER = 0.05;
+const DEFAULT_JITTER = 0.05;
 const DEFAULT_CONCURRENCY = 64;
 
 export interface ProbeJob {
   /** Start to start, milliseconds. A probe that takes longer delays the next one instead of overlapping it. */
   readonly intervalMs: number;
+  /** Share of the interval. Default 0.05. */
+  readonly jitter?: number;
+  /**
+   * It mostly waits: a probe that passes by silence lasts its whole timeout and costs nothing meanwhile, so
+   * it takes none of the places. Default false.
+   */
+  readonly idle?: boolean;
   run(signal: AbortSignal): Promise<ProbeResult>;
   /** Not called for a probe that was cancelled: that is no result. */
   onResult(result: ProbeResult): void;
+  /** Called when the job is removed: what is kept between probes is let go. */
+  close?(): void;
 }
 
 export interface SchedulerDeps {
@@ -67,6 +76,7 @@ export class ProbeScheduler {
     entry.removed = true;
     entry.timer?.cancel();
     entry.abort?.abort();
+    job.close?.();
   }
 
   stop(): void {
@@ -76,6 +86,7 @@ export class ProbeScheduler {
   #schedule(entry: Entry, delayMs: number): void {
     entry.timer = this.#clock.after(delayMs, () => {
       entry.timer = null;
+      if (entry.job.idle === true) return void this.#probe(entry);
       this.#due.add(entry);
       this.#startDue();
     });
@@ -85,18 +96,19 @@ export class ProbeScheduler {
     for (const entry of this.#due) {
       if (this.#running >= this.#concurrency) return;
       this.#due.delete(entry);
-      this.#running += 1;
       void this.#probe(entry);
     }
   }
 
   async #probe(entry: Entry): Promise<void> {
     const { job } = entry;
+    const places = job.idle === true ? 0 : 1;
+    this.#running += places;
     const startedAt = this.#clock.now();
     entry.abort = new AbortController();
     const result = await job.run(entry.abort.signal).catch(failedProbe);
     entry.abort = null;
-    this.#running -= 1;
+    this.#running -= places;
     if (!entry.removed) {
       const nextAt = startedAt + this.#intervalOf(entry);
       this.#schedule(entry, Math.max(0, nextAt - this.#clock.now()));
@@ -111,8 +123,8 @@ export class ProbeScheduler {
    * second apart; from then on each keeps its place, give or take the jitter.
    */
   #intervalOf(entry: Entry): number {
-    const { intervalMs } = entry.job;
-    if (entry.settled) return intervalMs * (1 + JITTER * (2 * this.#random.next() - 1));
+    const { intervalMs, jitter = DEFAULT_JITTER } = entry.job;
+    if (entry.settled) return intervalMs * (1 + jitter * (2 * this.#random.next() - 1));
     entry.settled = true;
     return intervalMs * this.#random.next();
   }

@@ -4,6 +4,7 @@ import { localFiles } from '../caddyfile/files.ts';
 import { compileConfig } from '../compile/compile.ts';
 import type { CompiledConfig, ConfigWarning } from '../compile/compiled.ts';
 import { readConfig } from '../config/from-json.ts';
+import { hasProgram } from '../health/echo.ts';
 import { GeneratedSecrets } from '../data-dir/secrets.ts';
 import type { LoadRequest } from '../types.ts';
 import { OversizeError } from './oversize-error.ts';
@@ -43,6 +44,7 @@ export function runConfigJob(job: ConfigJob, maxChars: number = Infinity): Confi
     positions,
     generatedSecret: (key) => secrets.secretFor(key),
     platform: job.platform,
+    hasProgram: (name) => hasProgram(name, job.env['PATH'] ?? process.env['PATH']),
     ...(job.dataDir === null ? {} : { dataDir: job.dataDir }),
   });
   return { text, warnings: [...warnings, ...later], compiled };

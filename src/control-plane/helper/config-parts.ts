@@ -1,6 +1,7 @@
 /**
  * A `ConfigResult` in parts: receiving the whole of a large one would stall the main thread, as making it would.
  */
+import type { Layer4Section } from '../../shared/plan/layer4.ts';
 import type { PoolSection, Section, SectionHash, SiteSection } from '../../shared/plan/types.ts';
 import type { CompiledConfig, ConfigWarning, MemberSpec, PoolSpec } from '../compile/compiled.ts';
 import { memberPlan } from '../compile/members.ts';
@@ -22,7 +23,7 @@ export type ConfigPart =
       readonly warnings: readonly ConfigWarning[];
       readonly settings: Settings | null;
     }
-  | { readonly kind: 'site'; readonly site: SiteSection }
+  | { readonly kind: 'section'; readonly section: SiteSection | Layer4Section }
   | { readonly kind: 'pool'; readonly pool: PoolHead }
   /** Of the pool that came last. */
   | { readonly kind: 'members'; readonly members: readonly MemberSpec[] };
@@ -35,7 +36,7 @@ export function* splitResult({ text, warnings, compiled }: ConfigResult): Genera
   const { sections, pools, ...settings } = compiled;
   yield { kind: 'head', text, warnings, settings };
   for (const pool of pools) yield* splitPool(pool);
-  for (const site of sections.values()) if (site.kind === 'site') yield { kind: 'site', site };
+  for (const section of sections.values()) if (section.kind !== 'pool') yield { kind: 'section', section };
 }
 
 function* splitPool({ members, section: { members: _plans, ...section }, ...spec }: PoolSpec): Generator<ConfigPart> {
@@ -76,8 +77,8 @@ export class ConfigAssembly {
       case 'head':
         this.#head = deepFreeze(part);
         return;
-      case 'site':
-        this.#sections.set(part.site.hash, deepFreeze(part.site));
+      case 'section':
+        this.#sections.set(part.section.hash, deepFreeze(part.section));
         return;
       case 'pool':
         this.#closePool();

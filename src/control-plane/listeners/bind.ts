@@ -102,7 +102,7 @@ export function codeOf(error: unknown): string {
 }
 
 /** The host has no IPv6 (or has it turned off). */
-function isMissingFamily(error: unknown): boolean {
+export function isMissingFamily(error: unknown): boolean {
   return ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'].includes(codeOf(error));
 }
 

@@ -1,9 +1,11 @@
 import type { Writable } from 'node:stream';
-import type { Clock } from '../../shared/clock.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/log.ts';
 import type { AccessSink } from '../../shared/plan/types.ts';
-import type { LogFileSpec } from '../compile/compiled.ts';
+import type { LogFileSpec, LogNetSpec, RotationSpec } from '../compile/compiled.ts';
 import { openLogFile } from './log-file.ts';
+import { NetOutputs } from './net-outputs.ts';
+import { finishRotated, moveAway, msToNext } from './timed-rotation.ts';
 
 /** Bytes that may wait for a reader who is slower than the traffic. Beyond it lines are dropped and counted. */
 export const MAX_WAITING_BYTES: number = 8 * 1024 * 1024;
@@ -20,6 +22,14 @@ interface OpenFile {
   /** null = it broke; the next try is at `retryAt`. */
   stream: Writable | null;
   retryAt: number;
+  /** The next rotation at a time of the day. */
+  rotation: Timer | null;
+}
+
+function end(file: OpenFile): void {
+  file.rotation?.cancel();
+  file.rotation = null;
+  file.stream?.end();
 }
 
 /** Writes batches of access lines where the config says. Never blocks or throws. */
@@ -28,34 +38,39 @@ export class AccessWriter {
   readonly #log: Logger;
   readonly #clock: Clock;
   readonly #files = new Map<AccessSink, OpenFile>();
+  readonly #nets: NetOutputs;
   #droppedLines = 0;
 
   constructor(streams: Readonly<Record<'stderr' | 'stdout', Writable>>, log: Logger, clock: Clock) {
     this.#streams = streams;
     this.#log = log;
     this.#clock = clock;
+    this.#nets = new NetOutputs(log, clock);
   }
 
   /**
-   * Opens the files of a config that is about to come into force. Files that are open are opened anew, so that a tool
+   * Opens the files and connections of a config that is about to come into force. Files that are open are opened anew, so that a tool
    * that moved one away finds the next lines in a new one. Rejects, and changes nothing, when one cannot be opened.
    */
-  async open(specs: readonly LogFileSpec[]): Promise<void> {
+  async open(specs: readonly LogFileSpec[], nets: readonly LogNetSpec[] = []): Promise<void> {
     const opened: OpenFile[] = [];
     try {
       for (const spec of specs) opened.push(await this.#openFile(spec));
+      await this.#nets.open(nets);
     } catch (error) {
-      for (const { stream } of opened) stream?.end();
+      for (const file of opened) end(file);
       throw error;
     }
     for (const file of opened) {
-      this.#files.get(file.spec.sink)?.stream?.end();
+      const before = this.#files.get(file.spec.sink);
+      if (before !== undefined) end(before);
       this.#files.set(file.spec.sink, file);
     }
   }
 
   /** The config is in force: other files are closed once requests of the old one had their time. */
-  retain(specs: readonly LogFileSpec[]): void {
+  retain(specs: readonly LogFileSpec[], nets: readonly LogNetSpec[] = []): void {
+    this.#nets.retain(nets, LINGER_MS);
     const named = new Set(specs.map(({ sink }) => sink));
     const left = [...this.#files.values()].filter(({ spec }) => !named.has(spec.sink));
     if (left.length === 0) return;
@@ -66,6 +81,7 @@ export class AccessWriter {
 
   /** `lines`: whole lines, each with its newline. */
   write(lines: string, sink: AccessSink): void {
+    if (sink.startsWith('net/')) return this.#nets.write(lines, sink);
     const stream = sink === 'stderr' || sink === 'stdout' ? this.#streams[sink] : this.#fileStream(sink);
     if (stream === null || stream.writableLength > MAX_WAITING_BYTES) {
       this.#droppedLines += countLines(lines);
@@ -78,22 +94,54 @@ export class AccessWriter {
   /** Ends the files; resolves when what was written is with the system, or does not get there in time. */
   async close(): Promise<void> {
     const streams = [...this.#files.values()].flatMap(({ stream }) => stream ?? []);
+    for (const file of this.#files.values()) file.rotation?.cancel();
     this.#files.clear();
-    if (streams.length === 0) return;
-    const ended = Promise.all(streams.map((stream) => new Promise<void>((resolve) => stream.end(() => resolve()))));
-    await Promise.race([ended, new Promise<void>((resolve) => this.#clock.after(CLOSE_MS, resolve))]);
+    const files = streams.map((stream) => new Promise<void>((resolve) => stream.end(() => resolve())));
+    const ended = Promise.all([...files, this.#nets.end()]);
+    const { promise: tooLate, resolve } = Promise.withResolvers<void>();
+    const timer = this.#clock.after(CLOSE_MS, resolve);
+    await Promise.race([ended, tooLate]);
+    timer.cancel();
     for (const stream of streams) stream.destroy();
+    this.#nets.destroy();
   }
 
   async #openFile(spec: LogFileSpec): Promise<OpenFile> {
-    const file: OpenFile = { spec, stream: null, retryAt: 0 };
+    const file: OpenFile = { spec, stream: null, retryAt: 0, rotation: null };
     try {
       await this.#connect(file);
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new Error(`cannot write the log file ${spec.path}: ${reason}`, { cause: error });
     }
+    this.#schedule(file);
     return file;
+  }
+
+  #schedule(file: OpenFile): void {
+    const { rotation } = file.spec;
+    const minutes = rotation?.atMinutes ?? [];
+    if (rotation === null || minutes.length === 0) return;
+    const waitMs = msToNext(this.#clock.wall(), minutes, rotation.localTime);
+    file.rotation = this.#clock.after(waitMs, () => void this.#rotate(file, rotation));
+  }
+
+  /** Lines that were taken before go on into the file that was moved away. */
+  async #rotate(file: OpenFile, rotation: RotationSpec): Promise<void> {
+    const old = file.stream;
+    this.#schedule(file);
+    if (old === null) return;
+    try {
+      const moved = await moveAway(file.spec, rotation, this.#clock.wall());
+      if (moved === null) return;
+      await this.#connect(file);
+      await new Promise<void>((resolve) => old.end(() => resolve()));
+      await finishRotated(file.spec.path, moved, rotation);
+    } catch (error) {
+      this.#log.error('a log file could not be rotated', { file: file.spec.path, error });
+    }
+    // A reload or the end came first.
+    if (this.#files.get(file.spec.sink) !== file) end(file);
   }
 
   async #connect(file: OpenFile): Promise<void> {
@@ -125,7 +173,7 @@ export class AccessWriter {
 
   #close(file: OpenFile): void {
     this.#files.delete(file.spec.sink);
-    file.stream?.end();
+    end(file);
   }
 
   #reportDropped(): void {

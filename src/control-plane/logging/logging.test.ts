@@ -26,9 +26,9 @@ test('debug lines are written only while debug is on', () => {
   const target = createTarget(false);
   const log = createRootLogger(target);
   log.debug('one');
-  log.setDebug(true);
+  log.setLevel('debug');
   log.debug('two');
-  log.setDebug(false);
+  log.setLevel('info');
   log.debug('three');
   assert.deepEqual(
     target.lines.map((line) => JSON.parse(line).msg),

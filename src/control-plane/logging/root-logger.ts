@@ -9,8 +9,8 @@ export interface LogTarget {
 }
 
 export interface RootLogger extends Logger {
-  /** From now on `debug` lines are written, or not. */
-  setDebug(on: boolean): void;
+  /** From now on only lines of this level and worse are written. */
+  setLevel(level: LogLevel): void;
 }
 
 /** The logger of a process: JSON lines, or readable text when the target is a terminal. Level `info`. */
@@ -27,8 +27,8 @@ export function createRootLogger(target: LogTarget): RootLogger {
   );
   return {
     ...loggerTo((level, message, fields) => write(logger, level, message, fields)),
-    setDebug: (on) => {
-      logger.level = on ? 'debug' : 'info';
+    setLevel: (level) => {
+      logger.level = level;
     },
   };
 }

@@ -48,6 +48,8 @@ const UPSTREAM_TOTALS: readonly (readonly [MetricKey, string | null, number])[] 
   ['upstreamQueueTimeouts', null, FACT_QUEUE_TIMEOUTS],
 ];
 
+const MS_PER_SECOND = 1000;
+
 const STATES: readonly UpstreamStatus['state'][] = ['up', 'down', 'initial', 'drain', 'maint', 'struck'];
 
 /**
@@ -129,7 +131,22 @@ function collectPlace(status: UpstreamStatus, sample: Sample): void {
   if (status.passiveFails !== undefined) {
     sample.set('passiveFails', [status.pool, status.upstream], status.passiveFails);
   }
+  collectChecks(status, sample);
   for (const state of STATES) {
     sample.set('upstreamState', [status.pool, status.upstream, state], status.state === state ? 1 : 0);
   }
+}
+
+/** The worst address speaks for the upstream: it is the one that somebody has to look at. */
+function collectChecks(status: UpstreamStatus, sample: Sample): void {
+  const labels = [status.pool, status.upstream];
+  const checks = status.endpoints.flatMap((endpoint) => endpoint.checks);
+  if (checks.length === 0) return;
+  sample.set('checkLoss', labels, Math.max(...checks.map((check) => check.loss)));
+  const times = checks.flatMap(({ roundTripMs, jitterMs }) =>
+    roundTripMs === null ? [] : [[roundTripMs, jitterMs ?? 0]],
+  );
+  if (times.length === 0) return;
+  sample.set('checkRoundTrip', labels, Math.max(...times.map(([roundTripMs = 0]) => roundTripMs)) / MS_PER_SECOND);
+  sample.set('checkJitter', labels, Math.max(...times.map(([, jitterMs = 0]) => jitterMs)) / MS_PER_SECOND);
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../shared/clock.ts';
 import { SHAPES } from '../../shared/state-table/layout.ts';
 import type { ControlPlane } from '../types.ts';
 import { collectProcess } from './collect-process.ts';
-import { collectServers } from './collect-servers.ts';
+import { collectCertificates, collectServers } from './collect-servers.ts';
 import { collectUpstreams } from './collect-upstreams.ts';
 import { METRICS, type MetricKey } from './names.ts';
 import { Sample, type SeriesValue } from './sample.ts';
@@ -42,6 +42,7 @@ export class Metrics {
     const sample = new Sample();
     collectProcess(this.#plane, this.#version, this.#clock, sample);
     collectServers(this.#plane, sample);
+    collectCertificates(this.#plane, sample);
     await collectUpstreams(this.#plane, this.#counters, sample, breathe);
     for (const key of Object.keys(METRICS) as MetricKey[]) {
       yield* expose(key, sample.values(key), breathe);

@@ -3,7 +3,7 @@
  * `docs/reference/metrics.md`. Label values come from the config or from the fixed sets named in the
  * help text, never from clients or upstreams, so the number of series depends on the config alone.
  */
-import { LIMIT_NAMES } from '../../shared/state-table/layout.ts';
+import { HTTP_LIMITS, LAYER4_LIMITS } from '../../shared/state-table/layout.ts';
 
 type MetricType = 'counter' | 'gauge' | 'histogram';
 
@@ -37,6 +37,19 @@ export type MetricKey =
   | 'accepted'
   | 'bytesIn'
   | 'bytesOut'
+  | 'tlsHandshakes'
+  | 'certificateExpiry'
+  | 'certificateRenewals'
+  | 'layer4Accepted'
+  | 'layer4Active'
+  | 'layer4Aborted'
+  | 'layer4BadHeaders'
+  | 'layer4LimitHits'
+  | 'layer4Timeouts'
+  | 'layer4NoUpstream'
+  | 'layer4BytesIn'
+  | 'layer4BytesOut'
+  | 'layer4Datagrams'
   | 'upstreamRequests'
   | 'upstreamResponses'
   | 'upstreamFailures'
@@ -54,6 +67,9 @@ export type MetricKey =
   | 'upstreamWeight'
   | 'upstreamState'
   | 'passiveFails'
+  | 'checkRoundTrip'
+  | 'checkJitter'
+  | 'checkLoss'
   | 'bestEffort'
   | 'connections'
   | 'tunnels'
@@ -128,7 +144,7 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     'counter',
     'holdfast_limit_hits_total',
     ['server', 'limit'],
-    `Requests or connections refused, or connections ended, by a limit: ${LIMIT_NAMES.join(', ')}.`,
+    `Requests or connections refused, or connections ended, by a limit: ${HTTP_LIMITS.join(', ')}.`,
   ),
   serverTimeouts: define(
     'counter',
@@ -145,6 +161,76 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
   accepted: define('counter', 'holdfast_http_connections_accepted_total', ['server'], 'Client connections accepted.'),
   bytesIn: define('counter', 'holdfast_http_received_bytes_total', ['server'], 'Bytes received from clients.'),
   bytesOut: define('counter', 'holdfast_http_sent_bytes_total', ['server'], 'Bytes sent to clients.'),
+
+  tlsHandshakes: define(
+    'counter',
+    'holdfast_tls_handshakes_total',
+    ['server', 'result'],
+    'Connections to ports with TLS. result is full or resumed (the handshake was completed), or failed. Only servers with TLS.',
+  ),
+  certificateExpiry: define(
+    'gauge',
+    'holdfast_certificate_expiry_timestamp_seconds',
+    ['certificate'],
+    'Unix time at which a certificate ends. certificate is its file, its folder (the first to end), or the name it was issued for.',
+  ),
+  certificateRenewals: define(
+    'counter',
+    'holdfast_certificate_renewals_total',
+    ['certificate', 'result'],
+    'Certificates that took the place of older ones, read from files or issued. result is success or failure; after a failure the old one serves on.',
+  ),
+
+  layer4Accepted: define(
+    'counter',
+    'holdfast_layer4_accepted_total',
+    ['server'],
+    'TCP connections and UDP sessions that a layer 4 server took.',
+  ),
+  layer4Active: define(
+    'gauge',
+    'holdfast_layer4_active',
+    ['server'],
+    'TCP connections and UDP sessions of a layer 4 server that last now.',
+  ),
+  layer4Aborted: define(
+    'counter',
+    'holdfast_layer4_aborted_total',
+    ['server'],
+    'TCP connections that their client reset.',
+  ),
+  layer4BadHeaders: define(
+    'counter',
+    'holdfast_layer4_bad_headers_total',
+    ['server'],
+    'TCP connections reset because proxy_protocol found no valid PROXY header at their begin.',
+  ),
+  layer4LimitHits: define(
+    'counter',
+    'holdfast_layer4_limit_hits_total',
+    ['server', 'limit'],
+    `Connections and sessions refused or ended by a limit: ${LAYER4_LIMITS.join(', ')}.`,
+  ),
+  layer4Timeouts: define(
+    'counter',
+    'holdfast_layer4_timeouts_total',
+    ['server'],
+    'Connections and sessions ended because they were silent for idle_timeout, or told too little within matching_timeout.',
+  ),
+  layer4NoUpstream: define(
+    'counter',
+    'holdfast_layer4_no_upstream_total',
+    ['server'],
+    'Connections and sessions ended without a try because no upstream was eligible.',
+  ),
+  layer4BytesIn: define('counter', 'holdfast_layer4_received_bytes_total', ['server'], 'Bytes received from clients.'),
+  layer4BytesOut: define('counter', 'holdfast_layer4_sent_bytes_total', ['server'], 'Bytes sent to clients.'),
+  layer4Datagrams: define(
+    'counter',
+    'holdfast_layer4_datagrams_total',
+    ['server', 'direction'],
+    'Datagrams of UDP servers. direction is in (from clients), out (to clients) or dropped (of either side).',
+  ),
 
   upstreamRequests: define(
     'counter',
@@ -247,6 +333,24 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     'holdfast_upstream_passive_fails',
     ['pool', 'upstream'],
     'Failed requests that the passive checks of the pool remember now. Only pools with fail_duration.',
+  ),
+  checkRoundTrip: define(
+    'gauge',
+    'holdfast_check_round_trip_seconds',
+    ['pool', 'upstream'],
+    'Moving average over the passes of the active check. Of several addresses of the upstream the worst; absent until one passed.',
+  ),
+  checkJitter: define(
+    'gauge',
+    'holdfast_check_jitter_seconds',
+    ['pool', 'upstream'],
+    'Smoothed difference between neighbouring round trips of the active check. Of several addresses the worst.',
+  ),
+  checkLoss: define(
+    'gauge',
+    'holdfast_check_loss_ratio',
+    ['pool', 'upstream'],
+    'Share of probes among the last 32 results of the active check that went unanswered. Of several addresses the worst.',
   ),
   bestEffort: define(
     'gauge',

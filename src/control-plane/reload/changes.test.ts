@@ -62,3 +62,27 @@ test('a cookie over ip_hash moves nobody, and cookies keep their servers', async
 test('without affinity there is no share to tell', async () => {
   assert.equal(await movedBetween(site('a b', 'random'), site('a b c', 'random')), null);
 });
+
+function tcp(upstreams: string, options = '', route = ''): string {
+  return `{\nlayer4 {\n:3306 {\n${options}\n${route}\nroute {\nproxy ${upstreams} {\nlb_policy ip_hash\n}\n}\n}\n}\n}\n`;
+}
+
+test('of layer 4 servers come, go and change, and their pools tell how many clients move', async () => {
+  const texts = (found: readonly ConfigChange[]): string[] =>
+    found.map(({ change, what, name, detail }) => `${change} ${what} ${name} ${detail}`.trim());
+  assert.deepEqual(await changes(tcp('a:1 b:1'), tcp('a:1 b:1')), []);
+  const added = await changes(site('x', 'random'), tcp('a:1') + site('x', 'random'));
+  assert.deepEqual(texts(added).slice(0, 2), ['added listener tcp/:3306', 'added server layer4 srv0']);
+  const options = await changes(tcp('a:1'), tcp('a:1', 'idle_timeout 5s'));
+  assert.deepEqual(texts(options), ['changed server layer4 srv0 idleTimeoutMs']);
+  const routes = await changes(tcp('a:1'), tcp('a:1', '@s ssh', 'route @s {\nclose\n}'));
+  assert.deepEqual(texts(routes), ['changed server layer4 srv0 routes']);
+  const pools = await changes(tcp('a:1 b:1'), tcp('a:1 b:1 c:1'));
+  assert.deepEqual(
+    pools.map(({ change, what, detail }) => `${change} ${what} ${detail}`),
+    ['changed pool +c:1'],
+  );
+  assert.ok(Math.abs(pools[0]!.moved! - 2 / 3) < 0.05, `${pools[0]!.moved}`);
+  const removed = await changes(tcp('a:1') + site('x', 'random'), site('x', 'random'));
+  assert.ok(texts(removed).includes('removed server layer4 srv0'));
+});

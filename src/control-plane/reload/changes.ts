@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { CompiledConfig, PoolSpec } from '../compile/compiled.ts';
 import { describeMatch } from '../explain/describe-match.ts';
+import type { Layer4Section } from '../../shared/plan/layer4.ts';
 import type { SectionHash, SiteSection } from '../../shared/plan/types.ts';
 import { shortHash } from '../upstreams/status.ts';
 import { movedShare } from './moved-share.ts';
@@ -30,8 +31,9 @@ export async function changesBetween(
   return [
     ...listed('listener', keysOf(before), keysOf(after)),
     ...serverChanges(before, after),
+    ...layer4Changes(before, after),
     ...pairs.flatMap(siteChange),
-    ...(await poolChanges(before, after, pairs)),
+    ...(await poolChanges(before, after, [...pairs, ...pairLayer4(before, after)])),
     ...restChanges(before, after),
   ];
 }
@@ -68,6 +70,50 @@ function serverChanges(before: CompiledConfig, after: CompiledConfig): ConfigCha
   return [...listed('server', names(before), names(after)), ...changed];
 }
 
+/** A layer-4 server has no sites: what is new about its routes is new about it. */
+function layer4Changes(before: CompiledConfig, after: CompiledConfig): ConfigChange[] {
+  const old = new Map(before.layer4.map((server) => [server.name, server]));
+  const changed = after.layer4.flatMap((server) => {
+    const known = old.get(server.name);
+    if (known === undefined) return [];
+    const options = differing(
+      { ...known.options, network: known.network },
+      { ...server.options, network: server.network },
+    );
+    const routes = routesText(before, known.section) === routesText(after, server.section) ? [] : ['routes'];
+    const all = [...options, ...routes];
+    return all.length === 0 ? [] : [entry('changed', 'server', layer4Name(server), all.join(', '))];
+  });
+  const names = ({ layer4 }: CompiledConfig): string[] => layer4.map(layer4Name);
+  return [...listed('server', names(before), names(after)), ...changed];
+}
+
+function layer4Name({ name }: CompiledConfig['layer4'][number]): string {
+  return `layer4 ${name}`;
+}
+
+/** Pools are told of by themselves, so here one stands for its place among those of the server. */
+function routesText(config: CompiledConfig, hash: SectionHash): string {
+  const section = layer4Section(config, hash);
+  const pools = section?.pools ?? [];
+  return JSON.stringify(section?.routes, (key, value: unknown) =>
+    key === 'pool' && typeof value === 'string' ? pools.indexOf(value) : value,
+  );
+}
+
+function layer4Section({ sections }: CompiledConfig, hash: SectionHash): Layer4Section | null {
+  const section = sections.get(hash);
+  return section?.kind === 'layer4' ? section : null;
+}
+
+function pairLayer4(before: CompiledConfig, after: CompiledConfig): PoolUsers[] {
+  const old = new Map(before.layer4.map((server) => [server.name, layer4Section(before, server.section)]));
+  return after.layer4.map((server) => ({
+    before: old.get(server.name) ?? null,
+    after: layer4Section(after, server.section),
+  }));
+}
+
 /** Names of the fields that differ; none when there was nothing before. */
 function differing(before: object | undefined, after: object): string[] {
   if (before === undefined) return [];
@@ -77,7 +123,13 @@ function differing(before: object | undefined, after: object): string[] {
     .map(([key]) => key);
 }
 
-interface SitePair {
+/** The same site or layer-4 server in both configs. */
+interface PoolUsers {
+  readonly before: { readonly pools: readonly SectionHash[] } | null;
+  readonly after: { readonly pools: readonly SectionHash[] } | null;
+}
+
+interface SitePair extends PoolUsers {
   readonly name: string;
   readonly before: SiteSection | null;
   readonly after: SiteSection | null;
@@ -119,13 +171,13 @@ function siteChange({ name, before, after }: SitePair): ConfigChange[] {
 async function poolChanges(
   before: CompiledConfig,
   after: CompiledConfig,
-  sites: readonly SitePair[],
+  users: readonly PoolUsers[],
 ): Promise<ConfigChange[]> {
   const [old, fresh] = [poolsOf(before), poolsOf(after)];
   const left = new Map([...old].filter(([hash]) => !fresh.has(hash)));
   const right = new Map([...fresh].filter(([hash]) => !old.has(hash)));
   const changes: ConfigChange[] = [];
-  for (const [from, to] of sites.flatMap((pair) => pairPools(pair, left, right))) {
+  for (const [from, to] of users.flatMap((pair) => pairPools(pair, left, right))) {
     if (!left.delete(from.hash) || !right.delete(to.hash)) continue;
     const moved = changes.length < MAX_SHARES ? movedShare(from, to) : null;
     changes.push(entry('changed', 'pool', shortHash(to.hash), poolDetail(from, to), moved));
@@ -147,9 +199,9 @@ function poolsOf({ pools }: CompiledConfig): Map<SectionHash, PoolSpec> {
   return new Map(pools.map((spec) => [spec.hash, spec]));
 }
 
-/** Pools of one site that are not the same any more, the first with the first. */
+/** Pools of one site or layer-4 server that are not the same any more, the first with the first. */
 function pairPools(
-  { before, after }: SitePair,
+  { before, after }: PoolUsers,
   left: ReadonlyMap<SectionHash, PoolSpec>,
   right: ReadonlyMap<SectionHash, PoolSpec>,
 ): (readonly [PoolSpec, PoolSpec])[] {
@@ -171,7 +223,7 @@ function poolDetail(before: PoolSpec, after: PoolSpec): string {
 }
 
 function restChanges(before: CompiledConfig, after: CompiledConfig): ConfigChange[] {
-  const { servers: _s, sections: _c, pools: _p, listeners: _l, admin, ...rest } = after;
+  const { servers: _s, layer4: _4, sections: _c, pools: _p, listeners: _l, admin, ...rest } = after;
   const options = differing(before, rest);
   return [
     ...(differing(before.admin, admin).length === 0 ? [] : [entry('changed', 'admin', admin.enabled ? 'on' : 'off')]),

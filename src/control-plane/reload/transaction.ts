@@ -1,6 +1,7 @@
 import type { PlanManifest, PoolRows, PoolSection, Section, SectionHash } from '../../shared/plan/types.ts';
 import type { ListenerSpec } from '../compile/compiled.ts';
 import type { ListenerChange, Listeners } from '../listeners/listeners.ts';
+import { isOwned, type OwnedChange, type OwnedListeners } from '../listeners/owned-listeners.ts';
 import type { DataWorker } from '../workers/data-worker.ts';
 import { ThreadGoneError } from '../workers/thread.ts';
 
@@ -18,6 +19,8 @@ const MEMBERS_PER_MESSAGE = 1000;
 
 export interface TransactionDeps {
   readonly listeners: Listeners;
+  /** Those whose sockets stay in the worker that binds them. */
+  readonly owned: OwnedListeners;
   workers(): readonly DataWorker[];
   /** After binding, before anything is irrevocable: opens what the new listeners need. */
   beforeOpen(plan: PreparedPlan): Promise<void>;
@@ -34,17 +37,20 @@ export interface TransactionDeps {
  * the plan in force may be what keeps workers from living.
  */
 export async function applyPlan(plan: PreparedPlan, deps: TransactionDeps): Promise<void> {
-  const { listeners } = deps;
+  const { listeners, owned } = deps;
   const workers = deps.workers();
   let change: ListenerChange | null = null;
+  let ownedChange: OwnedChange | null = null;
   try {
     await stageInAll(workers, plan);
-    change = await listeners.stage(plan.listeners);
+    change = await listeners.stage(plan.listeners.filter((spec) => !isOwned(spec)));
+    ownedChange = await owned.stage(plan.listeners.filter(isOwned));
     await deps.beforeOpen(plan);
     await listeners.recall(change);
     await listeners.open(change);
   } catch (error) {
     if (change !== null) listeners.rollback(change);
+    if (ownedChange !== null) await owned.rollback(ownedChange);
     for (const worker of workers) worker.rollback(plan.manifest.generation);
     throw error;
   }
@@ -52,6 +58,7 @@ export async function applyPlan(plan: PreparedPlan, deps: TransactionDeps): Prom
   deps.onCommit(plan, alive);
   const commits = alive.map((worker) => worker.commit(plan.manifest));
   listeners.commit(change);
+  owned.commit(ownedChange);
   // A worker that dies now is replaced by one with this plan: nothing to undo.
   await Promise.allSettled(commits);
 }

@@ -1,20 +1,20 @@
 /** What is told about upstreams: one function a kind of event. PURE. */
-import { joinHostPort } from '../../shared/net/address.ts';
 import type { Transition } from '../health/check-record.ts';
-import { describeCheck } from '../health/check-record.ts';
+import { describeCheck } from '../health/describe.ts';
 import { explainReason } from '../health/reasons.ts';
 import type { RunningCheck } from '../health/checks.ts';
 import type { WatchedName } from '../names/resolver.ts';
 import type { WatchedSource } from '../names/sources.ts';
 import type { ControlEvent, UpstreamPatch } from '../types.ts';
 import type { Member, Pool } from './pool.ts';
+import { slotAddress } from './slots.ts';
 import { shortHash } from './status.ts';
 
 /** An event without its time. */
 export type Happening = Omit<ControlEvent, 'at'>;
 
 export function verdictChanged({ subject, record }: RunningCheck, { from, to, result }: Transition): Happening {
-  const address = joinHostPort(subject.target.host, subject.target.port);
+  const address = slotAddress(subject.target.host, subject.target.port, subject.member.network);
   const fields = { address, upstream: subject.member.upstream, check: describeCheck(subject.spec), from };
   if (to === 'up') {
     const passes = record.status().consecutivePasses;

@@ -44,7 +44,7 @@ test('real servers: one dies, is told down, comes back, is told up', { timeout: 
   const dying = await listen(0, (_, response) => response.end('ok'));
   const alive = setInterval(() => {}, 1000);
   const [keptPort, port] = [kept, dying].map((server) => (server.address() as AddressInfo).port);
-  const check = checkSpec({ uri: '/healthz', intervalMs: 50, timeoutMs: 5000, rise: 2, fall: 2 });
+  const check = checkSpec({ http: { uri: '/healthz' }, intervalMs: 50, timeoutMs: 5000, rise: 2, fall: 2 });
   await upstreams.prepare(1, config(poolSpec('p', [`127.0.0.1:${keptPort}`, `localhost:${port}`], { check })));
   upstreams.activate(1);
 

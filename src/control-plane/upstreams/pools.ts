@@ -137,7 +137,8 @@ export class Pools {
     const before = member.endpoints;
     const addresses = member.name.addresses();
     if (addresses.join() === before.map(({ slot }) => slot.host).join()) return;
-    member.endpoints = addresses.map((host) => this.#holdEndpoint(member, registry.slots.hold(host, member.spec.port)));
+    const { port, network } = member.spec;
+    member.endpoints = addresses.map((host) => this.#holdEndpoint(member, registry.slots.hold(host, port, network)));
     for (const { slot } of before) this.#unlink(slot, member);
     for (const { slot } of member.endpoints) this.#link(slot, member);
     for (const { slot } of member.endpoints) onMembership(slot);
@@ -209,7 +210,13 @@ export class Pools {
 /** Rows belong to a hash, so all that decides about them must be part of it. */
 function assertSameSpec(held: PoolSpec, spec: PoolSpec): void {
   const facets = (pool: PoolSpec): string =>
-    JSON.stringify([pool.check?.hash ?? null, pool.bestEffort, pool.resolvers, pool.sources ?? null]);
+    JSON.stringify([
+      pool.check?.hash ?? null,
+      pool.bestEffort,
+      pool.resolvers,
+      pool.sources ?? null,
+      pool.layer ?? null,
+    ]);
   if (facets(held) === facets(spec)) return;
   throw new Error(`pool ${spec.hash} has two definitions under one hash; this is a fault of Holdfast`);
 }

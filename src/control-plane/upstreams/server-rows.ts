@@ -5,7 +5,7 @@ interface ServerRow {
   readonly generations: Set<number>;
 }
 
-/** Rows of HTTP servers by name: a server of the same name goes on counting over reloads. */
+/** Rows of servers by name, those of HTTP or those of layer 4: a server of the same name goes on counting over reloads. */
 export class ServerRows {
   readonly #allocator: RowAllocator;
   readonly #rows: Map<string, ServerRow> = new Map();

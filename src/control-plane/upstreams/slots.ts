@@ -7,12 +7,17 @@ import { RowAllocator } from './row-allocator.ts';
 /** One address and its row. */
 export interface Slot {
   readonly row: number;
-  /** `ip:port`, brackets around IPv6. */
+  /** `ip:port`, brackets around IPv6; `udp/ip:port`. */
   readonly address: string;
   readonly host: string;
   readonly port: number;
   /** Endpoints of members that have this address. 0 = nobody names it. */
   users: number;
+}
+
+/** As it is shown, patched and found. */
+export function slotAddress(host: string, port: number, network: 'tcp' | 'udp' = 'tcp'): string {
+  return network === 'udp' ? `udp/${joinHostPort(host, port)}` : joinHostPort(host, port);
 }
 
 export interface SlotsDeps {
@@ -49,9 +54,9 @@ export class Slots {
     return this.#rows.size;
   }
 
-  /** The slot of an address; one user more. */
-  hold(host: string, port: number): Slot {
-    const address = joinHostPort(host, port);
+  /** The slot of an address; one user more. What runs over UDP is another server than what runs over TCP. */
+  hold(host: string, port: number, network: 'tcp' | 'udp' = 'tcp'): Slot {
+    const address = slotAddress(host, port, network);
     const slot = this.#byAddress.get(address) ?? this.#create(address, host, port);
     if (slot.users === 0) this.#rows.revive(slot.row);
     slot.users += 1;

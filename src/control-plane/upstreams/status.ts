@@ -37,7 +37,7 @@ export function memberStatus(member: Member, table: StateTable, adminOf: AdminOf
   const { passive } = pool.spec.section;
   const endpoints = member.endpoints.map((endpoint) => endpointStatus(endpoint, table, adminOf));
   return {
-    layer: 'http',
+    layer: pool.spec.layer ?? 'http',
     upstream: member.spec.upstream,
     pool: shortHash(pool.spec.hash),
     policy: pool.spec.section.policy.policy,

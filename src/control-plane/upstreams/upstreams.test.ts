@@ -17,6 +17,7 @@ import {
   SLOT_DRAIN_DEADLINE,
 } from '../../shared/state-table/layout.ts';
 import { reasonCode } from '../health/reasons.ts';
+import { compileJson } from '../../../test/support/config-fixtures.ts';
 import { checkSpec, config, poolSpec, serverPlan, UpstreamsWorld } from '../../../test/support/upstreams-world.ts';
 
 const TWO = ['10.0.0.1:80', '10.0.0.2:80'];
@@ -148,8 +149,8 @@ test('a changed check does not take a server out of service, nor bring one back 
 
 test('two checks of one address never share an opinion', async () => {
   const world = new UpstreamsWorld();
-  const live = poolSpec('live', ['10.0.0.1:80'], { check: checkSpec({ uri: '/live' }) });
-  const deep = poolSpec('deep', ['10.0.0.1:80'], { check: checkSpec({ uri: '/deep' }) });
+  const live = poolSpec('live', ['10.0.0.1:80'], { check: checkSpec({ http: { uri: '/live' } }) });
+  const deep = poolSpec('deep', ['10.0.0.1:80'], { check: checkSpec({ http: { uri: '/deep' } }) });
   await world.load(1, config(live, deep));
   await world.fail('10.0.0.1:80', 'HTTP_CODE_NOT_MATCH', '/deep');
   assert.deepEqual(world.states('live'), [MEMBER_ELIGIBLE]);
@@ -270,6 +271,43 @@ test('servers keep their row over reloads and give it up with their last generat
   assert.equal(second.serverRows.get('srv0'), first.serverRows.get('srv0'));
   assert.notEqual(second.serverRows.get('srv1'), second.serverRows.get('srv0'));
   assert.deepEqual([...world.upstreams.serverRows().keys()].sort(), ['srv0', 'srv1']);
+  world.upstreams.stop();
+});
+
+test('an HTTP server and a layer 4 server of one name have a row each', async () => {
+  const world = new UpstreamsWorld();
+  const { layer4 } = compileJson({
+    apps: { layer4: { servers: { srv0: { listen: [':7'], routes: [{ handle: [{ handler: 'echo' }] }] } } } },
+  }).compiled;
+  const rows = await world.upstreams.prepare(1, { ...config(), servers: [serverPlan('srv0')], layer4 });
+  world.upstreams.activate(1);
+  assert.notEqual(rows.layer4Rows.get('srv0'), rows.serverRows.get('srv0'));
+  assert.deepEqual([...world.upstreams.serverRows()], [...rows.serverRows]);
+  assert.deepEqual([...world.upstreams.layer4Rows()], [...rows.layer4Rows]);
+  world.upstreams.stop();
+});
+
+test('a server over UDP is another one than that over TCP at the same address', async () => {
+  const world = new UpstreamsWorld();
+  const dns = (dial: string, listen: string): Record<string, unknown> => ({
+    listen: [listen],
+    routes: [{ handle: [{ handler: 'proxy', upstreams: [{ dial: [dial] }] }] }],
+  });
+  const servers = { tcp: dns('10.0.0.1:53', ':53'), udp: dns('udp/10.0.0.1:53', 'udp/:53') };
+  await world.load(1, compileJson({ apps: { layer4: { servers } } }).compiled);
+  assert.deepEqual(
+    world.upstreams.status().map(({ layer, endpoints }) => [layer, endpoints[0]!.address]),
+    [
+      ['tcp', '10.0.0.1:53'],
+      ['udp', 'udp/10.0.0.1:53'],
+    ],
+  );
+  assert.equal(world.upstreams.patch('udp/10.0.0.1:53', { adminState: 'maint' }), true);
+  assert.deepEqual(
+    world.upstreams.status().map(({ state }) => state),
+    ['up', 'maint'],
+  );
+  assert.notEqual(world.upstreams.slotRow('udp/10.0.0.1:53'), world.upstreams.slotRow('10.0.0.1:53'));
   world.upstreams.stop();
 });
 

@@ -2,6 +2,7 @@ import type { Clock } from '../../shared/clock.ts';
 import type { MemberRows, PoolRows, SectionHash } from '../../shared/plan/types.ts';
 import type { Random } from '../../shared/random.ts';
 import {
+  FACT_DIAL_FAILURES,
   ADMIN_DRAIN,
   ADMIN_MAINT,
   ADMIN_READY,
@@ -9,11 +10,12 @@ import {
   SLOT_DRAIN_DEADLINE,
 } from '../../shared/state-table/layout.ts';
 import type { StateTable, TableChunk } from '../../shared/state-table/table.ts';
-import type { CompiledConfig, PoolSpec } from '../compile/compiled.ts';
+import type { CheckSpec, CompiledConfig, PoolSpec } from '../compile/compiled.ts';
+import { checkProbe } from '../health/check-probe.ts';
 import { Checks, type RunningCheck } from '../health/checks.ts';
+import { PingEcho } from '../health/echo.ts';
 import type { Probe } from '../health/probe.ts';
-import { httpProbe } from '../health/probes/http.ts';
-import type { HttpProbeOptions } from '../health/probes/http-options.ts';
+import { TlsContexts } from '../health/tls-contexts.ts';
 import { firstVerdict, type VerdictState } from '../health/verdict.ts';
 import { lookupName, type Lookup } from '../names/lookup.ts';
 import { Names, type WatchedName } from '../names/resolver.ts';
@@ -72,8 +74,8 @@ export interface UpstreamsDeps {
   readonly lookup?: Lookup;
   /** Default: `lookupSrv`. */
   readonly lookupSrv?: SrvLookup;
-  /** Default: `httpProbe`. */
-  readonly probe?: Probe<HttpProbeOptions>;
+  /** The probe of a check. Default: the one of its kind. */
+  readonly probeOf?: (spec: CheckSpec) => Probe;
   /** Probes running at the same time. Default 64. */
   readonly concurrency?: number;
 }
@@ -82,6 +84,7 @@ export interface UpstreamsDeps {
 export interface PreparedRows {
   /** Server name → row. */
   readonly serverRows: ReadonlyMap<string, number>;
+  readonly layer4Rows: ReadonlyMap<string, number>;
 }
 
 /** Everything about servers that clients are sent to: where they are, whether they live, who may use them. */
@@ -95,6 +98,8 @@ export class Upstreams {
   readonly #pools: Pools;
   readonly #slowStarts: SlowStarts;
   readonly #servers: ServerRows;
+  /** Names of layer-4 servers are names of their own. */
+  readonly #layer4: ServerRows;
   readonly #admin: AdminStates;
   readonly #passive: PassiveStrikes;
   /** Pools whose rows went to workers: from then on they are told of changes. */
@@ -117,6 +122,7 @@ export class Upstreams {
       onForget: (slot) => void this.#forgotten.push(slot.row),
     });
     this.#servers = new ServerRows(this.#registry.servers);
+    this.#layer4 = new ServerRows(this.#registry.servers);
     this.#names = new Names({
       clock,
       lookup: deps.lookup ?? lookupName,
@@ -127,6 +133,7 @@ export class Upstreams {
       },
       onFailure: (name, error) => this.#tell(nameFailed(name, error)),
     });
+    const environment = { random, echo: new PingEcho(clock), tls: new TlsContexts() };
     this.#checks = new Checks({
       clock,
       random,
@@ -135,7 +142,8 @@ export class Upstreams {
         take: () => this.#registry.checks.take(),
         give: (row) => this.#registry.checks.give(row),
       },
-      probe: deps.probe ?? httpProbe,
+      refusals: (slot) => table.sumFacts(slot, FACT_DIAL_FAILURES),
+      probeOf: deps.probeOf ?? ((spec) => checkProbe(spec, environment)),
       ...(deps.concurrency === undefined ? {} : { concurrency: deps.concurrency }),
       onTransition: (check, transition) => {
         this.#tell(verdictChanged(check, transition));
@@ -195,7 +203,8 @@ export class Upstreams {
   async prepare(generation: number, compiled: CompiledConfig): Promise<PreparedRows> {
     this.#generations.set(generation, compiled.nameRefreshMs);
     try {
-      for (const { name } of [...compiled.servers, ...compiled.layer4]) this.#servers.hold(name, generation);
+      for (const { name } of compiled.servers) this.#servers.hold(name, generation);
+      for (const { name } of compiled.layer4) this.#layer4.hold(name, generation);
       const slice = new Slice(this.#deps.clock);
       const pools = await this.#hold(compiled.pools, generation, slice);
       await this.#dynamic.find(pools, NAME_WAIT_MS);
@@ -203,7 +212,7 @@ export class Upstreams {
       await this.#resolve(await this.#unresolved(pools, slice));
       await this.#place(pools, generation, slice);
       for (const pool of pools) this.#handedOut.add(pool);
-      return { serverRows: this.#servers.of(generation) };
+      return { serverRows: this.#servers.of(generation), layer4Rows: this.#layer4.of(generation) };
     } catch (error) {
       this.discard(generation);
       throw error;
@@ -259,9 +268,14 @@ export class Upstreams {
     }
   }
 
-  /** Name → row of the servers of the generation in force. */
+  /** Name → row of the HTTP servers of the generation in force. */
   serverRows(): ReadonlyMap<string, number> {
     return this.#active === null ? new Map() : this.#servers.of(this.#active);
+  }
+
+  /** As `serverRows`, of layer 4. */
+  layer4Rows(): ReadonlyMap<string, number> {
+    return this.#active === null ? new Map() : this.#layer4.of(this.#active);
   }
 
   /** `ip:port` → row of every endpoint of the generation in force. */
@@ -403,6 +417,7 @@ export class Upstreams {
   #forget(generation: number): void {
     this.#generations.delete(generation);
     this.#servers.release(generation);
+    this.#layer4.release(generation);
     void this.#drop(this.#pools.release(generation));
   }
 

@@ -1,8 +1,10 @@
 import type { Server, Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
-import type { ControlMessage, WorkerMessage } from '../../shared/messages.ts';
+import type { BindTarget, ControlMessage, WorkerMessage } from '../../shared/messages.ts';
 import { transferable } from '../../shared/net/transfer.ts';
 import type { MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../../shared/plan/types.ts';
+import type { ListenAddress } from '../listeners/bind.ts';
+import { BindRefusal } from '../listeners/owned-listeners.ts';
 import type { Thread } from './thread.ts';
 
 /** A worker that does not answer for this long, though its loop turns, fails the reload. */
@@ -117,6 +119,30 @@ export class DataWorker {
       return message.type === 'server' && message.key === key;
     });
     this.thread.post({ type: 'give-back', key });
+    await answered;
+  }
+
+  /** Rejects with `BindRefusal` when the address is not to be had. */
+  async bindSocket(id: string, key: string, target: BindTarget): Promise<ListenAddress> {
+    const answered = this.thread.answer(`binding ${key}`, ANSWER_TIMEOUT_MS, (message) => {
+      return (message.type === 'socket-bound' || message.type === 'bind-failed') && message.id === id;
+    });
+    this.thread.post({ type: 'bind', id, key, target });
+    const message = await answered;
+    if (message.type === 'bind-failed') throw new BindRefusal(message.message, message.code);
+    if (message.type !== 'socket-bound') throw new Error(`${this.name} answered ${message.type}`);
+    return { host: message.host, port: message.port };
+  }
+
+  openSocket(id: string): void {
+    this.thread.post({ type: 'open-socket', id });
+  }
+
+  async closeSocket(id: string): Promise<void> {
+    const answered = this.thread.answer(`closing ${id}`, ANSWER_TIMEOUT_MS, (message) => {
+      return message.type === 'socket-closed' && message.id === id;
+    });
+    this.thread.post({ type: 'close-socket', id });
     await answered;
   }
 

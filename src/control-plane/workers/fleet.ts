@@ -2,7 +2,7 @@
  * The data plane as the control plane holds it: workers, the acceptor, the listeners between them,
  * and the one plan in force. Knows nothing of configs.
  */
-import type { Clock } from '../../shared/clock.ts';
+import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/log.ts';
 import type { ControlMessage, WorkerMessage } from '../../shared/messages.ts';
 import type { StateTable, TableChunk } from '../../shared/state-table/table.ts';
@@ -10,6 +10,7 @@ import type { ListenerSpec } from '../compile/compiled.ts';
 import type { ListenAddress } from '../listeners/bind.ts';
 import type { ServerTaker } from '../listeners/listener.ts';
 import { Listeners } from '../listeners/listeners.ts';
+import { OwnedListeners } from '../listeners/owned-listeners.ts';
 import { Lobby } from '../listeners/lobby.ts';
 import { SharedAcceptor } from '../listeners/shared-acceptor.ts';
 import { Generations } from '../reload/generation.ts';
@@ -34,8 +35,12 @@ export interface FleetDeps {
   readonly platform: NodeJS.Platform;
   /** Makes the rows of a lane; returns the chunks that are new. */
   addLane(lane: number): readonly TableChunk[];
+  /** What a new worker is told first of all. */
+  greeting(): readonly ControlMessage[];
   /** What a worker says that is not about its plan, its servers or its end. */
   onMessage(message: WorkerMessage): void;
+  /** The metrics of the process, for workers that are asked for them. */
+  metrics(): Promise<string | null>;
   /** The plan is about to go to the workers: nothing can fail any more. */
   onCommit(generation: number): void;
   /** No exchange of the generation runs any more. */
@@ -49,12 +54,16 @@ export class Fleet {
   readonly #supervisor: Supervisor;
   readonly #lobby: Lobby;
   readonly #listeners: Listeners;
+  readonly #owned: OwnedListeners;
   readonly #acceptor: SharedAcceptor;
   readonly #generations: Generations<DataWorker>;
   /** A worker gets its plan either before a change or after it, never in between. */
   readonly #planLock = new Mutex();
   #plan: PreparedPlan | null = null;
   #lostListener = '';
+  #lostSocket = '';
+  /** Set while a socket that could not be bound is waited for. */
+  #retry: Timer | null = null;
 
   constructor(deps: FleetDeps) {
     this.#deps = deps;
@@ -62,6 +71,11 @@ export class Fleet {
     this.#supervisor = this.#makeSupervisor();
     this.#lobby = new Lobby(() => this.#supervisor.leastLoaded(), deps.log);
     this.#listeners = this.#makeListeners();
+    this.#owned = new OwnedListeners({
+      positions: deps.workers,
+      reusePort: deps.platform === 'linux',
+      holderAt: (position) => this.#supervisor.at(position),
+    });
     this.#acceptor = this.#makeAcceptor();
   }
 
@@ -81,6 +95,7 @@ export class Fleet {
     return this.#planLock.run(() =>
       applyPlan(wanted, {
         listeners: this.#listeners,
+        owned: this.#owned,
         workers: () => this.#supervisor.serving(),
         beforeOpen: async ({ listeners }) => {
           if (listeners.some(({ accept }) => accept === 'shared')) await this.#acceptor.ensure();
@@ -100,7 +115,7 @@ export class Fleet {
   }
 
   addresses(): ReadonlyMap<string, ListenAddress> {
-    return this.#listeners.addresses();
+    return new Map([...this.#listeners.addresses(), ...this.#owned.addresses()]);
   }
 
   status(): readonly WorkerStatus[] {
@@ -118,6 +133,7 @@ export class Fleet {
     const { spentPlaces } = this.#supervisor;
     if (spentPlaces > 0) reasons.push(`${spentPlaces} worker(s) end again and again and are restarted with a delay`);
     if (this.#lostListener !== '') reasons.push(this.#lostListener);
+    if (this.#lostSocket !== '') reasons.push(this.#lostSocket);
     return [...reasons, ...this.#listeners.lost()];
   }
 
@@ -133,7 +149,10 @@ export class Fleet {
 
   /** Stops accepting, drains for at most `graceMs`, resets the rest, ends all threads. */
   async stop(graceMs: number): Promise<void> {
-    await this.#planLock.run(() => this.#listeners.close());
+    await this.#planLock.run(async () => {
+      await this.#listeners.close();
+      await this.#owned.close();
+    });
     await this.#acceptor.stop();
     this.#lobby.clear();
     await this.#supervisor.stop(graceMs);
@@ -150,6 +169,7 @@ export class Fleet {
       log,
       hangTimeoutMs,
       addLane: (lane) => this.#deps.addLane(lane),
+      greeting: () => this.#deps.greeting(),
       admit: (worker) => this.#admit(worker),
       handOver: (worker) => this.#handOver(worker),
       onMessage: (worker, message) => this.#receive(worker, message),
@@ -211,20 +231,38 @@ export class Fleet {
       this.#supervisor.seat(worker);
       this.#acceptor.join(worker);
       this.#listeners.settle();
+      await this.#settleOwned();
       this.#lobby.flush();
     });
   }
 
   /** Listening servers move first; the acceptor's last sockets have arrived when this resolves. */
   async #handOver(worker: DataWorker): Promise<void> {
-    await this.#planLock.run(() => this.#listeners.handOver(worker));
+    await this.#planLock.run(async () => {
+      await this.#listeners.handOver(worker);
+      await this.#owned.handOver(worker);
+    });
     await this.#acceptor.leave(worker);
   }
 
   async #onWorkerGone(worker: DataWorker): Promise<void> {
     await this.#acceptor.leave(worker);
     this.#generations.gone(worker);
+    this.#owned.gone(worker);
     await this.#restoreListeners(worker);
+  }
+
+  /** Binds what the successors of ended workers have to. What is taken meanwhile is tried again. */
+  async #settleOwned(): Promise<void> {
+    try {
+      await this.#owned.settle();
+      this.#lostSocket = '';
+    } catch (error) {
+      this.#lostSocket = error instanceof Error ? error.message : String(error);
+      this.#deps.log.error(`a socket could not be opened anew: ${this.#lostSocket}`);
+      this.#retry?.cancel();
+      this.#retry = this.#deps.clock.after(REBIND_RETRY_MS, () => void this.#planLock.run(() => this.#settleOwned()));
+    }
   }
 
   /** Under the lock: servers recalled by a running change must not go back to a worker meanwhile. */
@@ -244,6 +282,16 @@ export class Fleet {
     }
   }
 
+  async #answerMetrics(worker: DataWorker, id: number): Promise<void> {
+    let text: string | null = null;
+    try {
+      text = await this.#deps.metrics();
+    } catch (error) {
+      this.#deps.log.error('the metrics could not be made', { error });
+    }
+    if (worker.thread.alive) worker.thread.post({ type: 'metrics', id, text });
+  }
+
   #receive(worker: DataWorker, message: WorkerMessage): void {
     switch (message.type) {
       case 'server':
@@ -251,6 +299,8 @@ export class Fleet {
         return;
       case 'orphan':
         return this.#lobby.admit(message.key, message.socket);
+      case 'metrics-wanted':
+        return void this.#answerMetrics(worker, message.id);
       case 'generation-idle':
         return this.#generations.idle(worker, message.generation);
       default:

@@ -30,6 +30,8 @@ export interface SupervisorDeps {
   readonly hangTimeoutMs: number;
   /** Makes the rows of a lane; returns the chunks that are new. */
   addLane(lane: number): readonly TableChunk[];
+  /** What a new worker is told first of all. */
+  greeting(): readonly ControlMessage[];
   /** Gives a ready worker the plan in force and calls `seat`. Rejects when it cannot run it. */
   admit(worker: DataWorker): Promise<void>;
   /** Moves what a worker accepts to whoever sits at its position now. */
@@ -190,6 +192,8 @@ export class Supervisor {
       onExit: (code) => void this.#onExit(worker, code),
     });
     const worker = new DataWorker(lane, position, thread);
+    // Before any broadcast can reach it: those tell what changed since.
+    for (const message of this.#deps.greeting()) thread.post(message);
     this.#all.add(worker);
     return worker;
   }

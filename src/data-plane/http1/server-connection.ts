@@ -6,55 +6,42 @@
  * client does not read: its next request waits until it has taken the answers before, so that they cannot pile up.
  */
 import type { Socket } from 'node:net';
-import { parseIp, type IpAddress } from '../../shared/net/ip.ts';
 import { resetSocket } from '../../shared/net/reset.ts';
-import {
-  LIMIT_REQUESTS_PER_CONNECTION,
-  SERVER_BAD_REQUESTS,
-  SERVER_LIMITS,
-  SERVER_RESPONSES,
-  SERVER_TIMEOUTS,
-} from '../../shared/state-table/layout.ts';
-import { errorText } from '../proxy/error-response.ts';
+import { LIMIT_REQUESTS_PER_CONNECTION, SERVER_TIMEOUTS } from '../../shared/state-table/layout.ts';
 import { Exchange } from '../proxy/exchange.ts';
 import type { ClientSide, TunnelEnd } from '../proxy/sides.ts';
+import type { ClientTimes } from '../route/decision.ts';
 import type { HttpServer } from '../server.ts';
-import { Deadline, type Expirable } from '../wheel.ts';
+import type { TlsFacts } from '../route/tls-facts.ts';
+import type { Expirable } from '../wheel.ts';
 import type { World } from '../world.ts';
 import { BodyReader } from './body-reader.ts';
+import { ClientWaits } from './client-waits.ts';
 import { isEventStream } from './event-stream.ts';
-import { BODY_CHUNKED, BODY_CLOSE } from './head.ts';
-import { limitOfBody, limitOfHead } from './limit-hits.ts';
+import { limitOfBody } from './limit-hits.ts';
+import { Linger } from './linger.ts';
 import { MessageWriter } from './message-writer.ts';
-import { reasonOf } from './reasons.ts';
+import { countLimit, refuseRequest } from './refusal.ts';
+import { HEAD_INCOMPLETE, requestHeadEnd } from './request-head-end.ts';
 import { parseRequestHead } from './request-parser.ts';
-import { findHeadEnd, hasBareLf, skipLeadingCrlf } from './scan.ts';
+import { isUnsized, responseHead } from './response-head.ts';
+import { skipLeadingCrlf } from './scan.ts';
+import { isMisdirected, SocketFacts } from './socket-facts.ts';
 
 type Phase = 'idle' | 'head' | 'busy' | 'flush' | 'linger' | 'tunnel' | 'closed';
 
 /** Bytes of pipelined requests kept while an exchange runs; then the socket is paused. */
 const MAX_AHEAD_BYTES = 65_536;
-/** After the last response the client may still be sending: its bytes are read and dropped this long. */
-const LINGER_MS = 5000;
-/** … and never longer than this, however it dribbles. */
-const LINGER_TOTAL_MS = 30_000;
-const LINGER_MAX_BYTES = 268_435_456;
-const HALF_CLOSED_MAX_MS = 300_000;
-/** The client of a tunnel is not read, because the upstream does not read: after this long it is given up. */
-const PAUSED_MAX_MS = 600_000;
 const NO_SERVER_IDLE_MS = 5000;
 
-export class ServerConnection implements ClientSide, Expirable {
+export class ServerConnection extends SocketFacts implements ClientSide, Expirable {
   readonly #world: World;
-  readonly #socket: Socket;
-  readonly #listenerKey: string;
+  readonly listenerKey: string;
   readonly #writer: MessageWriter;
-  readonly #deadline: Deadline;
-  #peer: IpAddress | null | undefined = undefined;
+  readonly #waits: ClientWaits;
   #phase: Phase = 'idle';
   #server: HttpServer | null = null;
   #pending: Buffer | null = null;
-  #paused = false;
   #inputEnded = false;
 
   /** The exchange now running, its request body and how its response is framed. */
@@ -64,22 +51,18 @@ export class ServerConnection implements ClientSide, Expirable {
   /** Counted only while the server limits them. */
   #requests = 0;
   #keepAlive = true;
-  #blocked = false;
-  #bodyLimitAt = Infinity;
-  #writeLimitAt = Infinity;
-  #discarded = 0;
-  #lingerEndsAt = 0;
+  #linger: Linger | null = null;
   #reading = false;
   #tunnel: TunnelEnd | null = null;
-  #halfClosed = false;
   #eventStream = false;
 
-  constructor(world: World, socket: Socket, listenerKey: string) {
+  /** Over TLS `raw` is the TCP socket under `socket`. */
+  constructor(world: World, socket: Socket, listenerKey: string, raw: Socket = socket, tls: TlsFacts | null = null) {
+    super(socket, raw, tls);
     this.#world = world;
-    this.#socket = socket;
-    this.#listenerKey = listenerKey;
+    this.listenerKey = listenerKey;
     this.#writer = new MessageWriter(socket);
-    this.#deadline = new Deadline(this);
+    this.#waits = new ClientWaits(world, this);
     socket.allowHalfOpen = true;
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
@@ -96,59 +79,29 @@ export class ServerConnection implements ClientSide, Expirable {
     return this.#inputEnded && this.#pending === null && !this.#reading;
   }
 
-  get listenerKey(): string {
-    return this.#listenerKey;
-  }
-
-  /** The TCP peer, canonical; null when the socket has none any more. */
-  get peer(): IpAddress | null {
-    if (this.#peer === undefined) this.#peer = parseIp(this.#socket.remoteAddress ?? '');
-    return this.#peer;
-  }
-
-  get peerPort(): number {
-    return this.#socket.remotePort ?? 0;
-  }
-
-  get localAddress(): string {
-    return this.#socket.localAddress ?? '';
-  }
-
-  get localPort(): number {
-    return this.#socket.localPort ?? 0;
-  }
-
   // --- what the exchange asks -------------------------------------------------------------------
 
   sendInterim(status: number, reason: string, lines: string): void {
     if (this.#version < 11) return;
-    this.#socket.write(`HTTP/1.1 ${status} ${reason}\r\n${lines}\r\n`, 'latin1');
+    this.socket.write(`HTTP/1.1 ${status} ${reason}\r\n${lines}\r\n`, 'latin1');
   }
 
   sendHead(status: number, reason: string, lines: string, body: number): void {
     // A request that is still being sent cannot be followed by another one on this connection.
     if (!this.#body.done || this.#inputOver || this.#world.draining) this.#keepAlive = false;
-    const unsized = body === BODY_CHUNKED || body === BODY_CLOSE;
+    const unsized = isUnsized(body);
     const chunked = unsized && this.#version >= 11;
     if (unsized && !chunked) this.#keepAlive = false;
-    let head = `HTTP/1.1 ${status} ${reason}\r\n${lines}`;
-    if (chunked) head += 'Transfer-Encoding: chunked\r\n';
-    if (!this.#keepAlive) head += 'Connection: close\r\n';
-    else if (this.#version < 11) head += 'Connection: keep-alive\r\n';
-    const limitMs = this.#server!.options.writeTimeoutMs;
-    if (limitMs > 0) {
-      this.#writeLimitAt = this.#world.clock.now() + limitMs;
-      this.#rearm();
-    }
-    this.#writer.start(`${head}\r\n`, chunked);
+    this.#waits.beginResponse(this.#server!.options, this.#body.done);
+    this.#writer.start(responseHead(status, reason, lines, chunked, this.#keepAlive, this.#version), chunked);
     this.#eventStream = unsized && isEventStream(lines);
-    if (this.#eventStream && this.#inputOver) this.#socket.destroy();
+    if (this.#eventStream && this.#inputOver) this.socket.destroy();
   }
 
   sendBody(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
     const open = this.#writer.body(buffer, start, end, owned);
-    if (!open && !this.#blocked) {
-      this.#blocked = true;
+    if (!open && !this.#waits.blocked) {
+      this.#waits.blocked = true;
       this.#rearm();
     }
     return open;
@@ -163,35 +116,39 @@ export class ServerConnection implements ClientSide, Expirable {
     this.#writer.flush();
   }
 
+  limitTimes(times: ClientTimes): void {
+    this.#waits.limit(times, this.#server!.options, this.#body.done);
+  }
+
   closeAfter(): void {
     this.#keepAlive = false;
   }
 
   reset(): void {
     this.#phase = 'closed';
-    resetSocket(this.#socket);
+    resetSocket(this.socket, this.raw);
   }
 
   pause(): void {
-    if (this.#paused) return;
-    this.#paused = true;
-    this.#socket.pause();
+    if (this.#waits.paused) return;
+    this.#waits.paused = true;
+    this.socket.pause();
     this.#rearm();
   }
 
   resume(): void {
-    if (!this.#paused) return;
-    this.#paused = false;
-    this.#socket.resume();
+    if (!this.#waits.paused) return;
+    this.#waits.paused = false;
+    this.socket.resume();
     this.#rearm();
   }
 
   beginTunnel(lines: string, end: TunnelEnd): void {
-    this.#socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines}\r\n`, 'latin1');
+    this.socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines}\r\n`, 'latin1');
     this.#leaveExchange();
     this.#phase = 'tunnel';
     this.#tunnel = end;
-    this.#armTunnel();
+    this.#rearm();
     this.resume();
     const early = this.#pending;
     this.#pending = null;
@@ -204,9 +161,9 @@ export class ServerConnection implements ClientSide, Expirable {
   }
 
   finishRaw(): void {
-    this.#socket.end();
-    this.#halfClosed = true;
-    this.#armTunnel();
+    this.socket.end();
+    this.#waits.halfClosed = true;
+    this.#rearm();
   }
 
   // --- what the worker asks ---------------------------------------------------------------------
@@ -220,7 +177,7 @@ export class ServerConnection implements ClientSide, Expirable {
     this.#keepAlive = false;
     if (this.#phase !== 'idle') return;
     if (idleMs === 0) this.#finish();
-    else this.#world.wheel.arm(this.#deadline, idleMs);
+    else this.#waits.wait(idleMs);
   }
 
   /** The grace period is over: both sides see a reset, and what ran is counted and logged before the thread ends. */
@@ -235,14 +192,12 @@ export class ServerConnection implements ClientSide, Expirable {
 
   #onData(chunk: Buffer): void {
     if (this.#phase === 'tunnel') {
-      if (this.#halfClosed) this.#armTunnel();
+      if (this.#waits.halfClosed) this.#rearm();
       if (!this.#tunnel!.onTunnelData(chunk, 0, chunk.length, true)) this.pause();
       return;
     }
-    if (this.#phase === 'linger' || this.#phase === 'closed') {
-      this.#discard(chunk.length);
-      return;
-    }
+    if (this.#phase === 'linger') this.#linger!.discard(chunk.length);
+    if (this.#phase === 'linger' || this.#phase === 'closed') return;
     const input = this.#pending === null ? chunk : Buffer.concat([this.#pending, chunk]);
     this.#pending = null;
     this.#read(input);
@@ -276,66 +231,51 @@ export class ServerConnection implements ClientSide, Expirable {
   #readHead(input: Buffer, from: number): number {
     const at = skipLeadingCrlf(input, from, input.length);
     if (at === input.length) return at;
-    const current = this.#world.current(this.#listenerKey);
+    const current = this.#world.current(this.listenerKey);
     if (current === null) {
       this.#finish();
       return -1;
     }
     this.#server = current.server;
     const { limits } = current.server;
-    const end = findHeadEnd(input, at, input.length);
-    if (end < 0) return this.#awaitHead(input, at, limits.maxBytes);
-    if (end - at > limits.maxBytes) {
-      return this.#refuse(input.indexOf('\r\n', at) - at > limits.maxRequestLine ? 414 : 431);
-    }
+    const end = requestHeadEnd(input, at, limits);
+    if (end === HEAD_INCOMPLETE) return this.#awaitHead(input, at);
+    if (end < 0) return this.#refuse(-end, 0);
     const head = this.#world.takeHead();
     const status = parseRequestHead(input.toString('latin1', at, end), head, limits);
     if (status !== 0) {
       this.#world.giveHead(head);
       return this.#refuse(status, head.fault);
     }
+    if (this.tls !== null && isMisdirected(current.server, this.tls, head)) {
+      this.#world.giveHead(head);
+      return this.#refuse(421, 0);
+    }
     this.#version = head.version;
     this.#keepAlive = head.keepAlive && !this.#world.draining;
     if (current.server.options.maxRequestsPerConnection > 0) this.#countRequest(current.server);
     this.#phase = 'busy';
     this.#body.start(head);
-    this.#armBody();
+    this.#waits.beginRequest(current.server.options, this.#body.done);
     const exchange = new Exchange(this.#world, this, current.server, current.generation, head);
     this.#exchange = exchange;
     exchange.start();
     return end;
   }
 
-  #countRequest({ options }: HttpServer): void {
+  #countRequest({ options, row }: HttpServer): void {
     this.#requests += 1;
     if (this.#requests < options.maxRequestsPerConnection || !this.#keepAlive) return;
     this.#keepAlive = false;
-    this.#countLimit(LIMIT_REQUESTS_PER_CONNECTION);
+    countLimit(this.#world, row, LIMIT_REQUESTS_PER_CONNECTION);
   }
 
-  /** −1 = no limit was hit. */
-  #countLimit(limit: number): void {
-    if (limit >= 0) this.#world.servers.count(this.#server!.row, SERVER_LIMITS + limit, 1);
-  }
-
-  #armBody(): void {
-    if (this.#body.done) {
-      this.#world.wheel.disarm(this.#deadline);
-      return;
-    }
-    const limitMs = this.#server!.options.readBodyTimeoutMs;
-    this.#bodyLimitAt = limitMs > 0 ? this.#world.clock.now() + limitMs : Infinity;
-    this.#rearm();
-  }
-
-  #awaitHead(input: Buffer, at: number, maxBytes: number): number {
-    if (hasBareLf(input, at, input.length)) return this.#refuse(400);
-    if (input.length - at >= maxBytes) return this.#refuse(input.indexOf('\r\n', at) < 0 ? 414 : 431);
+  #awaitHead(input: Buffer, at: number): number {
     this.#pending = at === 0 ? input : input.subarray(at);
     if (this.#phase !== 'head') {
       // Counted from the first byte, not from the last one: a dribbling client gets no extension.
       this.#phase = 'head';
-      this.#world.wheel.arm(this.#deadline, this.#server!.options.readHeaderTimeoutMs);
+      this.#waits.wait(this.#server!.options.readHeaderTimeoutMs);
     }
     return -1;
   }
@@ -344,11 +284,11 @@ export class ServerConnection implements ClientSide, Expirable {
   #readBody(input: Buffer, at: number): number {
     const next = this.#body.feed(input, at, input.length, this);
     if (this.#body.error !== 0) {
-      this.#countLimit(limitOfBody(this.#body.error));
+      countLimit(this.#world, this.#server!.row, limitOfBody(this.#body.error));
       this.#failRequest(this.#body.error);
       return -1;
     }
-    if (this.#body.done) this.#bodyLimitAt = Infinity;
+    if (this.#body.done) this.#waits.endBody();
     this.#rearm();
     if (this.#body.done) this.#exchange?.onRequestEnd(this.#body.trailers);
     return next;
@@ -366,16 +306,10 @@ export class ServerConnection implements ClientSide, Expirable {
     return -1;
   }
 
-  #discard(bytes: number): void {
-    this.#discarded += bytes;
-    if (this.#discarded > LINGER_MAX_BYTES) this.#socket.destroy();
-    else if (this.#phase === 'linger') this.#armLinger();
-  }
-
   #onDrain(): void {
-    this.#blocked = false;
+    this.#waits.blocked = false;
     if (this.#phase === 'tunnel') {
-      this.#armTunnel();
+      this.#rearm();
       this.#tunnel!.onTunnelDrain();
       return;
     }
@@ -395,8 +329,8 @@ export class ServerConnection implements ClientSide, Expirable {
 
   #inputIsOver(): void {
     if (this.#phase === 'flush' && this.#pending !== null) return;
-    if (this.#phase !== 'busy') this.#socket.destroySoon();
-    else if (!this.#body.done || this.#eventStream) this.#socket.destroy();
+    if (this.#phase !== 'busy') this.socket.destroySoon();
+    else if (!this.#body.done || this.#eventStream) this.socket.destroy();
     // Else the client has only said that it sends nothing more: it gets its answer (RFC 9112 section 9.6).
   }
 
@@ -404,7 +338,7 @@ export class ServerConnection implements ClientSide, Expirable {
     const tunnel = this.#tunnel;
     this.#tunnel = null;
     this.#phase = 'closed';
-    this.#world.wheel.remove(this.#deadline);
+    this.#waits.end();
     const exchange = this.#exchange;
     this.#leaveExchange();
     exchange?.onClientGone();
@@ -417,8 +351,8 @@ export class ServerConnection implements ClientSide, Expirable {
   onDeadline(): void {
     switch (this.#phase) {
       case 'head':
-        this.#world.servers.count(this.#server!.row, SERVER_TIMEOUTS, 1);
-        this.#refuse(408);
+        this.#countTimeout();
+        this.#refuse(408, 0);
         return;
       case 'busy':
         this.#onBusyDeadline();
@@ -428,62 +362,42 @@ export class ServerConnection implements ClientSide, Expirable {
         this.reset();
         return;
       case 'flush':
-        this.#world.servers.count(this.#server!.row, SERVER_TIMEOUTS, 1);
+        this.#countTimeout();
         this.reset();
         return;
       case 'idle':
         // It may be retiring while the client still reads its last answer.
-        if (this.#socket.writableLength > 0) this.#finish();
-        else this.#socket.destroy();
+        if (this.socket.writableLength > 0) this.#finish();
+        else this.socket.destroy();
         return;
       default:
-        this.#socket.destroy();
+        this.socket.destroy();
     }
   }
 
+  #countTimeout(): void {
+    this.#world.servers.count(this.#server!.row, SERVER_TIMEOUTS, 1);
+  }
+
   #onBusyDeadline(): void {
-    if (!this.#blocked && !this.#body.done && this.#paused) {
+    if (!this.#waits.blocked && !this.#body.done && this.#waits.paused) {
       // It is the upstream that does not read: no fault of the client's.
       this.#failRequest(504);
       return;
     }
-    this.#world.servers.count(this.#server!.row, SERVER_TIMEOUTS, 1);
-    if (this.#blocked || this.#body.done) this.#abortExchange();
+    this.#countTimeout();
+    if (this.#waits.blocked || this.#body.done) this.#abortExchange();
     else this.#failRequest(408);
   }
 
-  /** One deadline for what the running exchange waits for: a client that reads, or one that sends. */
   #rearm(): void {
-    if (this.#phase === 'tunnel') this.#armTunnel();
-    if (this.#phase !== 'busy' || this.#server === null) return;
-    const { options } = this.#server;
-    let delayMs = Infinity;
-    if (this.#blocked) delayMs = options.writeIdleTimeoutMs;
-    else if (!this.#body.done) delayMs = options.readBodyIdleTimeoutMs;
-    else if (this.#paused) delayMs = options.writeIdleTimeoutMs;
-    const limitAt = Math.min(this.#bodyLimitAt, this.#writeLimitAt);
-    if (limitAt !== Infinity) delayMs = Math.min(delayMs, Math.max(0, limitAt - this.#world.clock.now()));
-    if (delayMs === Infinity) this.#world.wheel.disarm(this.#deadline);
-    else this.#world.wheel.arm(this.#deadline, delayMs);
-  }
-
-  /** A tunnel may be silent for ever, unless one side of it waits for a peer that does not read or has half-closed. */
-  #armTunnel(): void {
-    let delayMs = this.#halfClosed ? HALF_CLOSED_MAX_MS : Infinity;
-    if (this.#blocked) delayMs = this.#server!.options.writeIdleTimeoutMs;
-    else if (this.#paused) delayMs = Math.min(delayMs, PAUSED_MAX_MS);
-    if (delayMs === Infinity) this.#world.wheel.disarm(this.#deadline);
-    else this.#world.wheel.arm(this.#deadline, delayMs);
-  }
-
-  #armLinger(): void {
-    const leftMs = Math.max(0, this.#lingerEndsAt - this.#world.clock.now());
-    this.#world.wheel.arm(this.#deadline, this.#socket.writableLength > 0 ? leftMs : Math.min(LINGER_MS, leftMs));
+    if (this.#phase === 'tunnel') this.#waits.waitForTunnel(this.#server!.options);
+    else if (this.#phase === 'busy') this.#waits.waitForExchange(this.#server!.options, this.#body.done);
   }
 
   #armIdle(): void {
-    const options = this.#server?.options ?? this.#world.current(this.#listenerKey)?.server.options;
-    this.#world.wheel.arm(this.#deadline, options?.idleTimeoutMs ?? NO_SERVER_IDLE_MS);
+    const options = this.#server?.options ?? this.#world.current(this.listenerKey)?.server.options;
+    this.#waits.wait(options?.idleTimeoutMs ?? NO_SERVER_IDLE_MS);
   }
 
   // --- ends -------------------------------------------------------------------------------------
@@ -492,9 +406,9 @@ export class ServerConnection implements ClientSide, Expirable {
   #responseDone(): void {
     this.#leaveExchange();
     if (!this.#body.done || this.#inputOver) this.#keepAlive = false;
-    if (this.#keepAlive && this.#socket.writableNeedDrain) {
+    if (this.#keepAlive && this.socket.writableNeedDrain) {
       this.#phase = 'flush';
-      this.#world.wheel.arm(this.#deadline, this.#server!.options.writeIdleTimeoutMs);
+      this.#waits.wait(this.#server!.options.writeIdleTimeoutMs);
       return;
     }
     this.#nextRequest();
@@ -507,7 +421,7 @@ export class ServerConnection implements ClientSide, Expirable {
     }
     this.#phase = 'idle';
     this.#armIdle();
-    if (this.#paused) this.resume();
+    if (this.#waits.paused) this.resume();
     if (this.#reading || this.#pending === null) return;
     const input = this.#pending;
     this.#pending = null;
@@ -518,40 +432,19 @@ export class ServerConnection implements ClientSide, Expirable {
   #leaveExchange(): void {
     this.#eventStream = false;
     this.#exchange = null;
-    this.#blocked = false;
-    this.#bodyLimitAt = Infinity;
-    this.#writeLimitAt = Infinity;
+    this.#waits.endExchange();
   }
 
-  /** Ends gently: FIN after the last byte, then reads on for a while, or a reset could eat the response. */
   #finish(): void {
     this.#phase = 'linger';
     this.#pending = null;
-    if (this.#paused) this.resume();
-    if (this.#socket.writableLength > 0) {
-      // The client has not read all of its answer: the time to linger begins when it has.
-      this.#lingerEndsAt = this.#world.clock.now() + this.#server!.options.writeIdleTimeoutMs;
-      this.#socket.once('finish', () => this.#linger());
-    } else {
-      this.#linger();
-    }
-    if (this.#inputEnded) this.#socket.destroySoon();
-    else this.#socket.end();
+    if (this.#waits.paused) this.resume();
+    this.#linger = new Linger(this.#world, this.socket, this.#waits.deadline);
+    this.#linger.begin(this.#server?.options.writeIdleTimeoutMs ?? 0, this.#inputEnded);
   }
 
-  #linger(): void {
-    this.#lingerEndsAt = this.#world.clock.now() + LINGER_TOTAL_MS;
-    this.#armLinger();
-  }
-
-  /** The request head is refused: the answer, and the end. Nothing of it reaches an upstream. */
-  #refuse(status: number, fault = 0): number {
-    const { row } = this.#server!;
-    this.#world.servers.count(row, SERVER_RESPONSES + Math.floor(status / 100) - 1, 1);
-    this.#world.servers.count(row, SERVER_BAD_REQUESTS, 1);
-    this.#countLimit(limitOfHead(status, fault));
-    const { lines, body } = errorText(status, this.#world.clock.wall());
-    this.#socket.write(`HTTP/1.1 ${status} ${reasonOf(status)}\r\n${lines}Connection: close\r\n\r\n${body}`, 'latin1');
+  #refuse(status: number, fault: number): number {
+    refuseRequest(this.#world, this.#server!, this.socket, status, fault);
     this.#finish();
     return -1;
   }

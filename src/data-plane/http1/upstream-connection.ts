@@ -3,11 +3,12 @@
  * head, body and end, and knows whether the connection may be used again. It decides nothing about
  * retries; it tells its user what happened.
  */
+import type { Socket } from 'node:net';
 import { dialOptions } from '../../shared/net/address.ts';
-import { resetSocket } from '../../shared/net/reset.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
-import type { Endpoints, UpstreamContext } from '../pool/endpoints.ts';
-import { idleKey, type SocketPlan } from '../pool/socket-plan.ts';
+import type { Endpoints, OpenConnection, UpstreamContext } from '../pool/endpoints.ts';
+import { resetCarrier, type Carrier } from '../pool/carrier.ts';
+import { KEEP_ALIVE_PROBE_MS, type SocketPlan } from '../pool/socket-plan.ts';
 import type { TunnelEnd, UpstreamFailure, UpstreamSide, UpstreamUser } from '../proxy/sides.ts';
 import { Deadline, type Expirable } from '../wheel.ts';
 import { BodyReader } from './body-reader.ts';
@@ -33,7 +34,6 @@ type Waiting =
   | 'last-words'
   | 'none';
 
-const KEEP_ALIVE_PROBE_MS = 15_000;
 /** A paused upstream is not read, so neither RST nor FIN is seen: after this long it is given up. */
 const PAUSED_MAX_MS = 600_000;
 /** A tunnel whose one direction ended is given up when the other stays silent this long. */
@@ -43,8 +43,9 @@ const LAST_WORDS_MS = 100;
 /** The body of a response that nobody wants must be there by then. */
 const DISCARD_MS = 5000;
 
-export class UpstreamConnection implements UpstreamSide, Expirable {
+export class UpstreamConnection implements UpstreamSide, OpenConnection, Expirable {
   reused = false;
+  readonly idleKey: number | string;
   readonly #owner: Endpoints;
   readonly #context: UpstreamContext;
   readonly #endpoint: EndpointPlan;
@@ -52,7 +53,9 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
   #limits: HeadLimits;
   #options: SocketPlan;
   #user: UpstreamUser | null;
-  #socket!: UpstreamSocket;
+  #socket!: Socket;
+  /** What is reset: the socket itself, or the one below its TLS. */
+  #carrier!: Carrier;
   #writer!: MessageWriter;
   #tunnel: TunnelEnd | null = null;
   #waiting: Waiting = 'none';
@@ -81,8 +84,10 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     user: UpstreamUser,
     limits: HeadLimits,
     options: SocketPlan,
+    key: number | string,
   ) {
     this.#owner = owner;
+    this.idleKey = key;
     this.#context = context;
     this.#endpoint = endpoint;
     this.#user = user;
@@ -92,10 +97,6 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
 
   get slot(): number {
     return this.#endpoint.slot;
-  }
-
-  get idleKey(): number | string {
-    return idleKey(this.#endpoint.slot, this.#options.localAddress);
   }
 
   /** Idle, connected and not closed by the other side. */
@@ -115,7 +116,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
       ...(localAddress === undefined ? {} : { localAddress }),
       noDelay: true,
       keepAlive: true,
-      keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+      keepAliveInitialDelay: this.#options.keepAliveProbeMs ?? KEEP_ALIVE_PROBE_MS,
       allowHalfOpen: true,
       autoSelectFamily: false,
       onread: {
@@ -123,17 +124,31 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
         callback: (size: number, buffer: Uint8Array) => this.#onRead(buffer as Buffer, size),
       },
     };
-    this.#socket = new UpstreamSocket(options, (error) => this.#survivesWrite(error));
-    this.#writer = new MessageWriter(this.#socket);
-    this.#socket.on('connect', () => this.#onConnect());
-    this.#socket.on('end', () => this.#onFin());
-    this.#socket.on('drain', () => this.#onDrain());
-    this.#socket.on('error', (error: NodeJS.ErrnoException) => {
+    const socket = new UpstreamSocket(options, (error) => this.#survivesWrite(error));
+    this.#use({ stream: socket, raw: socket, secured: false });
+    socket.on('connect', () => this.#onConnect());
+    socket.connect(options);
+    this.#wait('dial', timeoutMs);
+  }
+
+  /** Instead of `dial`: goes on with a connection that others made. */
+  carry(carrier: Carrier): void {
+    this.#use(carrier);
+    carrier.stream.on('data', (bytes: Buffer) => this.#onRead(bytes, bytes.length));
+    this.#onConnect();
+  }
+
+  #use(carrier: Carrier): void {
+    const socket = carrier.stream;
+    this.#carrier = carrier;
+    this.#socket = socket;
+    this.#writer = new MessageWriter(socket);
+    socket.on('end', () => this.#onFin());
+    socket.on('drain', () => this.#onDrain());
+    socket.on('error', (error: NodeJS.ErrnoException) => {
       this.#errorCode = error.code ?? error.message;
     });
-    this.#socket.on('close', () => this.#onClose());
-    this.#socket.connect(options);
-    this.#wait('dial', timeoutMs);
+    socket.on('close', () => this.#onClose());
   }
 
   /** An idle connection gets its next user. */
@@ -243,7 +258,7 @@ export class UpstreamConnection implements UpstreamSide, Expirable {
     this.#user = null;
     this.#tunnel = null;
     // A reset of a socket that is still connecting would wait for the connection.
-    if (this.#connected) resetSocket(this.#socket);
+    if (this.#connected) resetCarrier(this.#carrier);
     else this.#socket.destroy();
   }
 

@@ -22,6 +22,7 @@ import { DEFAULT_HEAD_LIMITS, type HeadLimits } from '../http1/limits.ts';
 import { buildPolicy } from '../select/index.ts';
 import { NOBODY } from '../select/nobody.ts';
 import type { Policy, PoolView, WeightTable } from '../select/policy.ts';
+import { Legs } from './leg.ts';
 import { Places } from './places.ts';
 
 /** Rows of one member, shared by all forms of a pool that have it. */
@@ -38,6 +39,8 @@ export class Pool implements PoolView {
   readonly policy: Policy;
   readonly size: number;
   readonly responseLimits: HeadLimits;
+  /** null = upstreams are spoken to in plain HTTP/1.1. */
+  readonly legs: Legs | null;
   /** null = no passive checks. */
   readonly passive: PassiveWatch | null;
   /** null = no member has `max_requests`. */
@@ -62,6 +65,7 @@ export class Pool implements PoolView {
     const identities = section.members.map((member) => member.identity);
     this.policy = this.size === 0 ? NOBODY : buildPolicy(section.policy, { identities });
     this.responseLimits = { ...DEFAULT_HEAD_LIMITS, maxBytes: section.transport.maxResponseHeaderBytes };
+    this.legs = Legs.of(section.transport, (position) => this.upstream(position));
     const limited = section.members.some(({ maxRequests }) => maxRequests !== undefined);
     this.places = limited ? new Places(this, section.members, section.queue, table) : null;
   }
@@ -106,6 +110,11 @@ export class Pool implements PoolView {
     return state === MEMBER_HALF_OPEN ? MEMBER_ELIGIBLE : state;
   }
 
+  /** Another number as soon as a word of the pool has changed. */
+  get epoch(): number {
+    return this.#table.pools.load(this.#rows.pool, POOL_EPOCH);
+  }
+
   /** The member's row in the state table, −1 when it is gone. */
   row(position: number): number {
     return this.#members[position]!.member;
@@ -143,6 +152,13 @@ export class Pool implements PoolView {
 
   identity(position: number): string {
     return this.section.members[position]!.identity;
+  }
+
+  /** What a server behind TLS gets as Host: its own name, which is also what it proved to have. '' = what the client sent. */
+  hostSent(position: number): string {
+    if (this.section.transport.tls === undefined) return '';
+    const identity = this.identity(position);
+    return identity.startsWith(':') ? `localhost${identity}` : identity;
   }
 
   upstream(position: number): string {

@@ -1,9 +1,27 @@
 import type { AccessRecord } from '../access-log.ts';
+import type { HttpServer } from '../server.ts';
+import type { World } from '../world.ts';
 import type { RequestFacts } from './request-facts.ts';
 import type { Tries } from './tries.ts';
 
+/** Where the server logs it; usually one output or none. */
+export function writeAccessLines(
+  world: World,
+  server: HttpServer,
+  request: RequestFacts,
+  tries: Tries | null,
+  status: number,
+  bytes: number,
+  durationMs: number,
+): void {
+  const outputs = server.accessOutputs(request.receivedHost);
+  if (outputs.length === 0) return;
+  const record = accessRecord(request, tries, status, bytes, durationMs);
+  for (const output of outputs) world.accessLog.write(output, record);
+}
+
 /** What an access line tells of an exchange that is over. */
-export function accessRecord(
+function accessRecord(
   request: RequestFacts,
   tries: Tries | null,
   status: number,
@@ -23,5 +41,6 @@ export function accessRecord(
     upstream: tries?.upstream ?? '',
     attempts: tries?.attempts ?? 0,
     affinity: request.affinity,
+    user: request.notes?.user ?? '',
   };
 }

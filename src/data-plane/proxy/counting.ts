@@ -79,7 +79,7 @@ export function countFailure(
   if (failure === 'invalid') {
     facts.count(slot, FACT_INVALID_RESPONSES, 1);
     world.upstreamInvalid(slot, upstream, detail);
-  } else if (failure === 'closed') {
+  } else if (failure !== 'cut') {
     facts.count(slot, FACT_BROKEN, 1);
   }
   return 502;

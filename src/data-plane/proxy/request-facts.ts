@@ -11,6 +11,7 @@ import { queryValues } from '../route/query.ts';
 import { hostOfAuthority } from '../route/target.ts';
 import type { Affinity, PickRequest, StickyAction } from '../select/policy.ts';
 import type { HttpServer } from '../server.ts';
+import type { TlsFacts } from '../route/tls-facts.ts';
 import type { World } from '../world.ts';
 
 /** What is known of the client's connection. */
@@ -19,6 +20,8 @@ export interface ConnectionFacts {
   readonly peerPort: number;
   readonly localAddress: string;
   readonly localPort: number;
+  /** null, absent = it came in the clear. */
+  readonly tls?: TlsFacts | null;
 }
 
 const NONE_TRIED: readonly number[] = Object.freeze([]);
@@ -31,7 +34,8 @@ export abstract class RequestFacts implements RequestView, PickRequest {
   host: string;
   /** As it came: `request_header Host` moves no request to the access log of another site. */
   readonly receivedHost: string;
-  readonly scheme: 'http' | 'https' = 'http';
+  readonly scheme: 'http' | 'https';
+  readonly tls: TlsFacts | null;
   readonly peer: IpAddress | null;
   readonly client: IpAddress | null;
   readonly trusted: boolean;
@@ -41,6 +45,7 @@ export abstract class RequestFacts implements RequestView, PickRequest {
   notes: RequestNotes | null = null;
   tried: readonly number[] = NONE_TRIED;
   affinity: Affinity = '';
+  readonly flow = null;
   stickyPosition = -1;
   stickyAction: StickyAction = 'keep';
   spilledFrom = -1;
@@ -56,6 +61,8 @@ export abstract class RequestFacts implements RequestView, PickRequest {
     head: Head,
   ) {
     this.#connection = connection;
+    this.tls = connection.tls ?? null;
+    this.scheme = this.tls === null ? 'http' : 'https';
     this.wallMs = world.clock.wall();
     this.random = world.random;
     this.head = head;

@@ -36,18 +36,19 @@ export function wantedUpgrade(head: Head): string {
 
 /**
  * `trusted`: the peer may speak for others, so what it says in X-Forwarded-* is extended instead of
- * replaced. `fallbackHost` is sent when an HTTP/1.0 client named no host.
+ * replaced. `fallbackHost` is sent when an HTTP/1.0 client named no host, `hostSent` (not '') in any case.
  */
 export function requestLines(
   request: RequestView,
   trusted: boolean,
   fallbackHost: string,
   ops: readonly CompiledHeaderOps[],
+  hostSent: string,
 ): string {
   const { head } = request;
-  const own = request.hostport === head.known(FIELD_HOST) && request.hostport !== '';
+  const own = hostSent === '' && request.hostport === head.known(FIELD_HOST) && request.hostport !== '';
   const drop = dropOf(head, own);
-  const host = own ? '' : `Host: ${request.hostport === '' ? fallbackHost : request.hostport}\r\n`;
+  const host = own ? '' : `Host: ${hostSent || request.hostport || fallbackHost}\r\n`;
   const forwarded = trusted ? trustedForwarded(request) : plainForwarded(request);
   const via = head.version === 11 ? 'Via: 1.1 holdfast\r\n' : 'Via: 1.0 holdfast\r\n';
   const lines =

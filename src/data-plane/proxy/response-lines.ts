@@ -1,6 +1,14 @@
 /** The header lines of an upstream's response as they go to the client, without framing and connection fields. */
-import { BODY_CHUNKED, BODY_CLOSE, type Head } from '../http1/head.ts';
-import { finishProxiedFields, type CompiledResponseOps, type LeftForResponse } from '../route/response-ops.ts';
+import { BODY_NONE, type Head } from '../http1/head.ts';
+import { isUnsized } from '../http1/response-head.ts';
+import { encodeFields, type CompiledEncoding } from '../route/encode.ts';
+import {
+  applyDeferred,
+  finishProxiedFields,
+  startProxiedFields,
+  type CompiledResponseOps,
+  type LeftForResponse,
+} from '../route/response-ops.ts';
 import type { RequestView } from '../route/request-view.ts';
 import {
   BODYLESS_RESPONSE_DROP,
@@ -32,7 +40,33 @@ export function responseLines(
   return linesOf(fields) + cookie;
 }
 
+/** The same lines where `encode` has a say; null = the body goes as it is. */
+export interface EncodedLines {
+  readonly lines: string;
+  readonly encoding: CompiledEncoding | null;
+}
+
+/** Coding comes between what the handler itself says (`header_down`) and what stands around it, as in Caddy. */
+export function encodedResponseLines(
+  request: RequestView,
+  head: Head,
+  down: CompiledResponseOps | null,
+  left: LeftForResponse | null,
+  setCookie: string,
+  encoding: CompiledEncoding,
+): EncodedLines {
+  const { status } = head;
+  const fields = keptFields(head, dropOf(head));
+  fields.push('Via', head.version === 11 ? '1.1 holdfast' : '1.0 holdfast');
+  startProxiedFields(fields, status, down, left ?? NOTHING_LEFT, request);
+  const bodyBytes = isUnsized(head.body) ? -1 : head.body === BODY_NONE ? 0 : head.contentLength;
+  const isEncoded = encodeFields(encoding, { method: request.head.method, status, bodyBytes }, fields);
+  if (left !== null) applyDeferred(fields, status, left, request);
+  if (setCookie !== '') fields.push('Set-Cookie', setCookie);
+  return { lines: linesOf(fields), encoding: isEncoded ? encoding : null };
+}
+
 function dropOf(head: Head): DropSet {
   if (head.status < 200 || head.status === 204) return BODYLESS_RESPONSE_DROP;
-  return head.body === BODY_CHUNKED || head.body === BODY_CLOSE ? CHUNKED_RESPONSE_DROP : RESPONSE_DROP;
+  return isUnsized(head.body) ? CHUNKED_RESPONSE_DROP : RESPONSE_DROP;
 }

@@ -5,6 +5,7 @@
  * belong to the leg.
  */
 import type { Head } from '../http1/head.ts';
+import type { ClientTimes } from '../route/decision.ts';
 
 /** What both sides share, and all that a tunnel needs of them. */
 export interface RawSide {
@@ -31,6 +32,8 @@ export interface ClientSide extends RawSide {
   sendEnd(trailers: string): void;
   /** Nothing more in this turn: what is held back goes out. */
   flush(): void;
+  /** Times of this request in the place of the server's. */
+  limitTimes(times: ClientTimes): void;
   /** No other request on this connection. */
   closeAfter(): void;
   /** A 101 was agreed: `lines` complete it and the connection becomes a byte tunnel. What the client sent early goes first. */
@@ -71,8 +74,8 @@ export interface UpstreamUser {
   onUpstreamFailed(failure: UpstreamFailure, detail: string): void;
 }
 
-/** closed: FIN or reset. cut: ended by us, its drain deadline passed. invalid: not HTTP. timeout: no response head in time. */
-export type UpstreamFailure = 'closed' | 'cut' | 'invalid' | 'timeout';
+/** closed: FIN or reset. refused: the server did nothing with the request and says so (HTTP/2). leaving: as that, because the connection ends. cut: ended by us, its drain deadline passed. invalid: not HTTP. timeout: no response head in time. */
+export type UpstreamFailure = 'closed' | 'refused' | 'leaving' | 'cut' | 'invalid' | 'timeout';
 
 /** One end of a tunnel, as the other side drives it. */
 export interface TunnelEnd {

@@ -1,280 +1,79 @@
-/**
- * The tries of one request: which member is asked, at which endpoint, and what follows when that
- * fails. Every eligible member is tried at most once before anything is tried twice.
- */
+/** The tries of one request, on connections that may have carried others before. */
+import { proxyHeader } from '../../shared/net/proxy-header.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
-import { FACT_DIAL_FAILURES, FACT_IN_FLIGHT, FACT_RETRIES, FACT_SPILLS } from '../../shared/state-table/layout.ts';
-import type { UpstreamConnection } from '../http1/upstream-connection.ts';
+import type { Leg } from '../pool/leg.ts';
 import type { Pool } from '../pool/pool.ts';
-import type { Ticket, Waiter } from '../pool/waiting-line.ts';
-import { countUsable, isUsable } from '../select/eligible.ts';
 import type { World } from '../world.ts';
+import { PoolTries, type Dial, type TryUser as PoolTryUser } from './pool-tries.ts';
 import type { RequestFacts } from './request-facts.ts';
-import { mayRetry, mayWait, timeLeft, type TryState } from './retry.ts';
+import { wantedUpgrade } from './request-lines.ts';
 import type { UpstreamUser } from './sides.ts';
-import { TryWatch } from './try-watch.ts';
 
-/** A request that others beat to the last place so often goes the way of one that nobody may serve. */
-const MAX_REFUSALS = 16;
+export interface TryUser extends UpstreamUser, PoolTryUser {}
 
-export interface TryUser extends UpstreamUser {
-  /** The client has gone or was answered: nothing more is tried. */
-  readonly over: boolean;
-  /** No try is left. `status`: that of the last failure, 503 when no member was eligible at all. */
-  onTriesEnded(status: number): void;
-}
-
-export class Tries implements Waiter {
-  /** Tries that picked a member. */
-  attempts = 0;
-  /** The member picked last, −1 before the first pick. */
-  position = -1;
-  /** Where the running try goes; null between tries. */
-  endpoint: EndpointPlan | null = null;
-  readonly pool: Pool;
-  /** null = the pool has no passive checks. */
-  readonly watch: TryWatch | null;
+export class Tries extends PoolTries {
   readonly #world: World;
   readonly #request: RequestFacts;
   readonly #user: TryUser;
-  #startedAt: number;
-  /** The dial of the running try, null once it is connected or failed. */
-  #dial: UpstreamConnection | null = null;
-  #endpointIndex = -1;
-  /** Slot of the try that failed and is not made up for yet, −1 = none. */
-  #failedSlot = -1;
-  #lastStatus = 0;
-  /** Rounds in which nobody was eligible before anybody was tried; each counts for `lb_retries`. */
-  #idleRounds = 0;
-  /** What it waits with for a place on a full server; null when it does not. */
-  #ticket: Ticket | null = null;
-  /** It stood first in a line, and passes those who wait there: what it waited with. */
-  #turn: Ticket | null = null;
-  #localTrouble = false;
-  #refusals = 0;
 
   constructor(world: World, pool: Pool, request: RequestFacts, user: TryUser, startedAt: number) {
+    super(world, pool, request, user, startedAt);
     this.#world = world;
-    this.pool = pool;
-    this.watch = pool.passive === null ? null : new TryWatch(world, pool, pool.passive);
     this.#request = request;
     this.#user = user;
-    this.#startedAt = startedAt;
   }
 
-  /** Configured text of the picked upstream, '' before a pick. */
-  get upstream(): string {
-    return this.position < 0 ? '' : this.pool.upstream(this.position);
+  /** What goes in front of the request, latin1; over TLS and HTTP/2 the PROXY header went in front of all that. */
+  get preface(): string {
+    const { legs } = this.pool;
+    return legs === null || legs.to(this.position, this.endpoint!.port) === null ? this.#proxyHeader() : '';
   }
 
-  /** Picks a member and dials it. Ends in `onConnected` or `onDialFailed` of the user, or in `onTriesEnded`. */
-  next(): void {
-    this.#turn = null;
-    const position = this.#pick();
-    this.#countSpill();
-    if (position < 0) {
-      if (!this.#waitAnywhere()) this.#nobodyLeft();
-      return;
-    }
-    if (this.#failedSlot >= 0) this.#world.facts.count(this.#failedSlot, FACT_RETRIES, 1);
-    this.#failedSlot = -1;
-    this.attempts += 1;
-    this.position = position;
-    this.#endpointIndex = -1;
-    this.#dialNext();
-  }
-
-  /** Of the requests that are picked for a member under test one goes there; the others are picked anew. */
-  #pick(): number {
-    let position = this.pool.policy.pick(this.pool, this.#request);
-    while (position >= 0 && this.watch?.begin(position) === false) {
-      position = this.pool.policy.pick(this.pool, this.#request);
-    }
-    return position;
-  }
-
-  connected(): void {
-    this.#dial = null;
-  }
-
-  /** The dial of the running try failed: the next endpoint of the member, then another member. */
-  dialFailed(code: string): void {
-    const { slot } = this.endpoint!;
-    this.#world.facts.count(slot, FACT_DIAL_FAILURES, 1);
-    this.#world.dialFailed(slot);
-    this.#failedSlot = slot;
-    this.leave();
-    if (isLocalTrouble(code)) this.#localTrouble = true;
-    this.#dialNext();
-  }
-
-  /** The request may go to another member although `slot` had it already. `status`: the answer when there is none. */
-  reroute(slot: number, status: number): void {
-    this.#failedSlot = slot;
-    this.#memberFailed(status);
-  }
-
-  /** Whether another try would follow if the running one had failed: at once, or after a pause there is time for. */
-  mayGoOn(): boolean {
-    const { retry, transport } = this.pool.section;
-    const state = this.#state();
-    if (!mayRetry(retry, transport.dialTimeoutMs, state)) return false;
-    const own = isUsable(this.pool, this.#request, this.position) ? 1 : 0;
-    return countUsable(this.pool, this.#request) > own || mayWait(retry, transport.dialTimeoutMs, state);
-  }
-
-  /** The same endpoint again, on a connection of its own. */
-  replay(endpoint: EndpointPlan): void {
-    this.#world.facts.count(endpoint.slot, FACT_RETRIES, 1);
-    this.#connect(endpoint, true);
-  }
-
-  /** The endpoint is done with this request, well or badly, or nobody waits for it any more. A dial that nobody waits for any more is given up. */
-  leave(): void {
-    if (this.#ticket !== null) this.#quit(this.#ticket);
-    if (this.endpoint === null) return;
-    this.#dial?.close();
-    this.#dial = null;
-    const { slot } = this.endpoint;
-    this.#world.facts.add(slot, FACT_IN_FLIGHT, -1);
-    this.endpoint = null;
-    this.pool.places?.left(this.#world, this.position, slot);
-  }
-
-  // --- a full server ------------------------------------------------------------------------------
-
-  onTurn(): void {
-    const ticket = this.#ticket!;
-    this.#ticket = null;
-    this.#startedAt += this.#world.clock.now() - ticket.since;
-    if (this.watch?.begin(this.position) === false) {
-      this.next();
-      return;
-    }
-    this.#turn = ticket;
-    this.attempts += 1;
-    this.#endpointIndex = -1;
-    this.#dialNext();
-    this.#turn = null;
-  }
-
-  onServerGone(): void {
-    this.#ticket = null;
-    this.next();
-  }
-
-  onQueueTimeout(): void {
-    this.#ticket = null;
-    this.#user.onTriesEnded(503);
-  }
-
-  #quit(ticket: Ticket): void {
-    this.#ticket = null;
-    this.pool.places?.quit(ticket);
-  }
-
-  /** The picked member has no place: the request waits for one, or goes elsewhere. */
-  #turnedAway(slot: number): void {
-    this.attempts -= 1;
-    if (this.#wait(slot)) return;
-    this.#refusals += 1;
-    if (this.#refusals < MAX_REFUSALS) this.next();
-    else this.#nobodyLeft();
-  }
-
-  /** Nobody has a place: it waits where the fewest wait, if anywhere. */
-  #waitAnywhere(): boolean {
-    const position = this.pool.places?.shortestLine(this.#request.tried) ?? -1;
-    if (position < 0) return false;
-    const index = this.pool.nextEndpoint(position, 0);
-    if (index < 0) return false;
-    this.position = position;
-    return this.#wait(this.pool.endpoint(position, index).slot);
-  }
-
-  /** A turn that came to nothing leaves the request where it stood, for as long as it had left. */
-  #wait(slot: number): boolean {
-    const { places } = this.pool;
-    if (places === null) return false;
-    const since = this.#world.clock.now();
-    const expiresAt = this.#turn?.expiresAt ?? since + places.timeoutMs;
-    const ticket = { waiter: this, position: this.position, slot, since, expiresAt };
-    if (!places.join(this.#world, ticket, this.#turn !== null)) return false;
-    this.#ticket = ticket;
-    return true;
-  }
-
-  #countSpill(): void {
-    const { spilledFrom } = this.#request;
-    if (spilledFrom < 0) return;
-    const [home] = this.pool.endpointsOf(spilledFrom);
-    if (home !== undefined) this.#world.facts.count(home.slot, FACT_SPILLS, 1);
-    this.#request.spilledFrom = -1;
-  }
-
-  // --- dialling -----------------------------------------------------------------------------------
-
-  #dialNext(): void {
-    const index = this.pool.nextEndpoint(this.position, this.#endpointIndex + 1);
-    if (index < 0) {
-      // Not when nothing was dialled, or when it was for want of descriptors or ports here.
-      if (this.#endpointIndex >= 0 && !this.#localTrouble) this.watch?.failed();
-      this.#memberFailed(502);
-      return;
-    }
-    this.#endpointIndex = index;
-    this.#connect(this.pool.endpoint(this.position, index), false);
-  }
-
-  #connect(endpoint: EndpointPlan, fresh: boolean): void {
-    const { retry, transport } = this.pool.section;
-    const left = timeLeft(retry, transport.dialTimeoutMs, this.#state());
-    const dialTimeoutMs = Math.max(1, Math.min(transport.dialTimeoutMs, left));
-    const { places } = this.pool;
-    if (places === null) {
-      this.#world.facts.add(endpoint.slot, FACT_IN_FLIGHT, 1);
-    } else if (!places.take(this.#world, this.position, endpoint.slot, this.#turn !== null)) {
-      this.#turnedAway(endpoint.slot);
-      return;
-    }
-    this.endpoint = endpoint;
-    const { responseLimits } = this.pool;
+  protected override dial(endpoint: EndpointPlan, timeoutMs: number, fresh: boolean): Dial | null {
+    const { section, responseLimits, legs } = this.pool;
+    const { transport } = section;
+    const leg = legs === null ? null : legs.to(this.position, endpoint.port);
+    if (leg !== null) return this.#dialLeg(leg, endpoint, timeoutMs, fresh);
     // A PROXY header is the first thing on a connection, and those of other pools go to the same slots.
     const unused = fresh || transport.proxyProtocol !== undefined;
-    this.#dial = this.#world.endpoints.connect(endpoint, responseLimits, dialTimeoutMs, unused, this.#user, transport);
-  }
-
-  #state(): TryState {
-    return { startedAt: this.#startedAt, now: this.#world.clock.now(), attempts: this.attempts + this.#idleRounds };
-  }
-
-  #memberFailed(status: number): void {
-    const { retry, transport } = this.pool.section;
-    this.#lastStatus = status;
-    this.#request.tried = [...this.#request.tried, this.position];
-    if (mayRetry(retry, transport.dialTimeoutMs, this.#state())) this.next();
-    else this.#user.onTriesEnded(status);
-  }
-
-  /** No member is eligible, or every eligible one was tried. */
-  #nobodyLeft(): void {
-    const { retry, transport } = this.pool.section;
-    if (!mayWait(retry, transport.dialTimeoutMs, this.#state())) {
-      this.#user.onTriesEnded(this.#lastStatus === 0 ? 503 : this.#lastStatus);
-      return;
+    const { endpoints } = this.#world;
+    const { maxConnections } = transport;
+    if (maxConnections === undefined) {
+      return endpoints.connect(endpoint, responseLimits, timeoutMs, unused, this.#user, transport);
     }
-    if (this.attempts === 0) this.#idleRounds += 1;
-    this.#world.clock.after(retry.tryIntervalMs, () => this.#again());
+    const [limits, user] = [responseLimits, this.#user];
+    return endpoints.gate.connect({
+      endpoint,
+      limits,
+      timeoutMs,
+      fresh: unused,
+      user,
+      options: transport,
+      maxConnections,
+    });
   }
 
-  #again(): void {
-    if (this.#user.over) return;
-    this.#request.forgetTried();
-    this.next();
+  #dialLeg(leg: Leg, endpoint: EndpointPlan, timeoutMs: number, fresh: boolean): Dial | null {
+    const { section, responseLimits: limits } = this.pool;
+    const preface = this.#proxyHeader();
+    const needsHttp1 = wantedUpgrade(this.#request.head) !== '';
+    const options = section.transport;
+    const user = this.#user;
+    return this.#world.endpoints.legs.connect({
+      leg,
+      endpoint,
+      limits,
+      options,
+      timeoutMs,
+      user,
+      fresh,
+      preface,
+      needsHttp1,
+    });
   }
-}
 
-/** The dial failed for reasons of this machine, which say nothing about the upstream. */
-function isLocalTrouble(code: string): boolean {
-  return code === 'EMFILE' || code === 'ENFILE' || code === 'EADDRNOTAVAIL' || code === 'ENOBUFS' || code === 'ENOMEM';
+  #proxyHeader(): string {
+    const { proxyProtocol } = this.pool.section.transport;
+    return proxyProtocol === undefined ? '' : proxyHeader(proxyProtocol, this.#request);
+  }
 }

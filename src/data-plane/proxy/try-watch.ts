@@ -4,8 +4,11 @@ import { TESTED_ELSEWHERE } from '../pool/passive.ts';
 import type { Pool } from '../pool/pool.ts';
 import type { World } from '../world.ts';
 
+/** What a watch needs of its worker. */
+type WatchWorld = Pick<World, 'clock' | 'passiveResult'>;
+
 export class TryWatch {
-  readonly #world: World;
+  readonly #world: WatchWorld;
   readonly #pool: Pool;
   readonly #passive: PassiveWatch;
   #position = -1;
@@ -14,7 +17,7 @@ export class TryWatch {
   #mark = 0;
   #sentAt = 0;
 
-  constructor(world: World, pool: Pool, passive: PassiveWatch) {
+  constructor(world: WatchWorld, pool: Pool, passive: PassiveWatch) {
     this.#world = world;
     this.#pool = pool;
     this.#passive = passive;
@@ -43,6 +46,11 @@ export class TryWatch {
   answered(status: number): void {
     if (this.#passive.isFailure(status, this.#world.clock.now() - this.#sentAt)) this.failed();
     else this.#settle('passed');
+  }
+
+  /** The connection is there, and nothing more is asked of the member. */
+  connected(): void {
+    this.#settle('passed');
   }
 
   /** No response: not connected, broken off, no HTTP, or too late. */

@@ -14,10 +14,13 @@ export class Tunnel {
   readonly #onEnd: () => void;
   #over = false;
 
-  /** `onEnd` runs once, when both directions ended or one side broke. */
-  constructor(client: RawSide, upstream: RawSide, onEnd: () => void) {
-    this.fromClient = new Half(this, upstream);
-    this.fromUpstream = new Half(this, client);
+  /**
+   * `onEnd` runs once, when both directions ended or one side broke. `bufferBytes` may wait for either side besides
+   * what its socket takes, before the other is read no further.
+   */
+  constructor(client: RawSide, upstream: RawSide, onEnd: () => void, bufferBytes = 0) {
+    this.fromClient = new Half(this, upstream, bufferBytes);
+    this.fromUpstream = new Half(this, client, bufferBytes);
     this.#onEnd = onEnd;
   }
 
@@ -43,6 +46,11 @@ export class Tunnel {
     this.fromUpstream.onTunnelReset();
   }
 
+  /** The side that owns `half` took all that was written to it. */
+  drained(half: Half): void {
+    (half === this.fromClient ? this.fromUpstream : this.fromClient).emptied();
+  }
+
   over(): void {
     if (this.#over) return;
     this.#over = true;
@@ -55,21 +63,27 @@ export class Half implements TunnelEnd {
   bytes = 0;
   /** null = not followed. */
   frames: FrameTracker | null = null;
+  /** Bytes written since the target was full. */
+  #waitingBytes = 0;
   /** We have ended this direction: what still comes is read and dropped. */
   #silenced = false;
   readonly #tunnel: Tunnel;
   readonly #target: RawSide;
+  readonly #bufferBytes: number;
 
-  constructor(tunnel: Tunnel, target: RawSide) {
+  constructor(tunnel: Tunnel, target: RawSide, bufferBytes: number) {
     this.#tunnel = tunnel;
     this.#target = target;
+    this.#bufferBytes = bufferBytes;
   }
 
   onTunnelData(buffer: Buffer, start: number, end: number, owned: boolean): boolean {
     if (this.#silenced) return true;
     this.bytes += end - start;
     this.frames?.push(buffer, start, end);
-    return this.#target.writeRaw(buffer, start, end, owned);
+    if (this.#target.writeRaw(buffer, start, end, owned)) return true;
+    this.#waitingBytes += end - start;
+    return this.#waitingBytes < this.#bufferBytes;
   }
 
   onTunnelFin(): void {
@@ -99,7 +113,13 @@ export class Half implements TunnelEnd {
 
   /** The side that owns this end can take bytes again: its counterpart may be read on. */
   onTunnelDrain(): void {
+    this.#tunnel.drained(this);
     this.#target.resume();
+  }
+
+  /** The target took everything. */
+  emptied(): void {
+    this.#waitingBytes = 0;
   }
 }
 

@@ -8,9 +8,11 @@ import type {
   SectionHash,
   SiteSection,
 } from '../../shared/plan/types.ts';
+import { compileAuthentication } from './authentication.ts';
 import { toBytes } from './bytes.ts';
 import { clearRouteState, type CompiledProxy, type Decision, type RouteState } from './decision.ts';
 import { ENDED, type CompileContext, type Handler, type Outcome } from './handler.ts';
+import { compileEncode, type CompiledEncoding } from './encode.ts';
 import { compileError } from './error.ts';
 import {
   compileCopyResponse,
@@ -22,8 +24,10 @@ import { applyHeaderOps, compileHeaderOps } from './header-ops.ts';
 import { compileMap, mappedNames } from './map.ts';
 import { compileSets } from './match/compile.ts';
 import type { Matcher } from './match/matcher.ts';
+import { answerMetrics } from './metrics.ts';
 import { createPathReader } from './path.ts';
 import { NO_FACTS, type ProcessFacts } from './placeholder/placeholder.ts';
+import { compileRequestBody } from './request-body.ts';
 import { compileRequestHeaders } from './request-headers.ts';
 import type { RequestView } from './request-view.ts';
 import { compileResponseOps, isDeferred } from './response-ops.ts';
@@ -108,7 +112,7 @@ function runRoutes<Pool>(
     for (const handler of route.handlers) {
       const outcome = handler(request, state);
       if (outcome === null) continue;
-      if (outcome.kind === 'proxy' && outcome.handleResponse !== null) {
+      if (goesOnLater(outcome)) {
         (state.resume ??= []).push(resumeBehind(routes, route, handler, spent));
       }
       return outcome;
@@ -118,7 +122,12 @@ function runRoutes<Pool>(
   return null;
 }
 
-/** What follows `handler` in its list, for a `handle_response` that does not answer. */
+/** HOT. What stands behind it may have its turn yet. */
+function goesOnLater<Pool>(outcome: Decision<Pool> | typeof ENDED): boolean {
+  return outcome.kind === 'proxy' ? outcome.handleResponse !== null : outcome.kind === 'wait';
+}
+
+/** What follows `handler` in its list, for a `handle_response` that does not answer, or a wait that is over. */
 function resumeBehind<Pool>(
   routes: readonly CompiledRoute<Pool>[],
   route: CompiledRoute<Pool>,
@@ -155,11 +164,17 @@ function compileHandler<Pool>(plan: HandlerPlan, context: CompileContext<Pool>):
     case 'map':
       return passing(compileMap(plan, facts));
     case 'request_body':
-      return limitBody(plan.maxBytes);
+      return compileRequestBody(plan, facts);
+    case 'encode':
+      return encodeResponse(compileEncode(plan));
     case 'copy_response':
       return compileCopyResponse(plan, facts);
     case 'copy_response_headers':
       return compileCopyResponseHeaders(plan);
+    case 'authentication':
+      return compileAuthentication(plan);
+    case 'metrics':
+      return answerMetrics;
     case 'reverse_proxy':
       return compileProxy(plan, context);
   }
@@ -173,10 +188,10 @@ function passing<Pool>(run: (request: RequestView) => void): Handler<Pool> {
   };
 }
 
-/** Of several limits the last one counts, as in Caddy the innermost. */
-function limitBody<Pool>(maxBytes: number): Handler<Pool> {
-  return (_request, state) => {
-    state.maxBodyBytes = maxBytes === 0 ? Infinity : maxBytes;
+/** Of several that apply the innermost counts. */
+function encodeResponse<Pool>(encodingOf: (request: RequestView) => CompiledEncoding | null): Handler<Pool> {
+  return (request, state) => {
+    state.encoding = encodingOf(request) ?? state.encoding;
     return null;
   };
 }
@@ -225,6 +240,8 @@ function compileProxy<Pool>(plan: ReverseProxyPlan, context: CompileContext<Pool
     trusted: plan.trustedProxies.length === 0 ? null : compilePrefixes(plan.trustedProxies),
     retryOn: compileRetryMatch(plan.retryMatch, context),
     requestBufferBytes: plan.requestBufferBytes,
+    responseBufferBytes: plan.responseBufferBytes ?? 0,
+    streamBufferBytes: plan.streamBufferBytes ?? 0,
     handleResponse: compileHandleResponse(plan.handleResponse, ({ routes }) => compileSubroute(routes, context), facts),
     rewrite: plan.rewrite === undefined ? null : compileRewrite(plan.rewrite, facts),
     streams: plan.streams === undefined ? null : { ...plan.streams, key: streamKey(plan) },

@@ -18,6 +18,8 @@ export class RequestNotes {
   /** By `<name>.<group>` and by `<group>` alone; a later match replaces an earlier one. */
   readonly captures: Map<string, string> = new Map();
   error: RequestError | null = null;
+  /** Name of who was let in by `basic_auth`; '' = nobody was asked. */
+  user = '';
   readonly #maps: MappedNames[] = [];
   /** Destinations being read: one that leads back to itself is empty. */
   readonly #reading: Set<string> = new Set();

@@ -60,6 +60,15 @@ const MAX_WORK = 2 ** 24;
  * value with absurdly many matches (1024 in 16 KiB) the rest is left out: nothing passes that was not looked at.
  */
 export function replaceMatches(regexp: RE2JS, value: string, replacement: Replacement, request: RequestView): string {
+  return replaceEach(regexp, value, (matcher, show) => expand(matcher, show, replacement, request));
+}
+
+/** As `replaceMatches`, with what `put` makes of a match; `show` turns what was matched into bytes again. */
+export function replaceEach(
+  regexp: RE2JS,
+  value: string,
+  put: (matcher: Re2Matcher, show: (text: string) => string) => string,
+): string {
   const { input, show } = readable(value);
   const matcher = regexp.matcher(input);
   let result = '';
@@ -73,7 +82,7 @@ export function replaceMatches(regexp: RE2JS, value: string, replacement: Replac
     if (!isFirst && start === end && start === from) continue;
     isFirst = false;
     result += show(input.slice(from, start));
-    result += expand(matcher, show, replacement, request);
+    result += put(matcher, show);
     from = end;
   }
   return result + show(input.slice(from));

@@ -13,11 +13,16 @@ import { hostOfAuthority } from './target.ts';
 export function compileRequestHeaders(plan: HeaderOpsPlan, facts: ProcessFacts): (request: RequestView) => void {
   const ops = compileHeaderOps(plan, 'request', facts);
   return (request) => {
-    const fields = readFields(request);
-    applyHeaderOps(ops, fields, request);
-    writeFields(request.head, fields);
+    editFields(request, (fields) => applyHeaderOps(ops, fields, request));
     readHost(request);
   };
+}
+
+/** `edit` changes the alternating names and values of the request's field lines in place. */
+export function editFields(request: RequestView, edit: (fields: string[]) => void): void {
+  const fields = readFields(request);
+  edit(fields);
+  writeFields(request.head, fields);
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import type { IpAddress } from '../../shared/net/ip.ts';
 import type { Head } from '../http1/head.ts';
+import type { TlsFacts } from './tls-facts.ts';
 import type { RequestNotes } from './notes.ts';
 
 export interface RequestView {
@@ -18,6 +19,8 @@ export interface RequestView {
   /** Host, port included, as it was received or set. */
   hostport: string;
   readonly scheme: 'http' | 'https';
+  /** null, absent = it came in the clear. */
+  readonly tls?: TlsFacts | null;
   /** TCP peer, or the source of a PROXY header. */
   readonly peer: IpAddress | null;
   readonly peerPort: number;

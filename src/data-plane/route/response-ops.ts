@@ -47,9 +47,20 @@ export function finishProxiedFields(
   left: LeftForResponse,
   request: RequestView,
 ): void {
+  startProxiedFields(fields, status, down, left, request);
+  applyDeferred(fields, status, left, request);
+}
+
+/** As `finishProxiedFields`, up to the deferred operations. */
+export function startProxiedFields(
+  fields: string[],
+  status: number,
+  down: CompiledResponseOps | null,
+  left: LeftForResponse,
+  request: RequestView,
+): void {
   if (down !== null) applyResponseOps(down, status, fields, request);
   if (left.responseFields.length > 0) fields.unshift(...left.responseFields);
-  applyDeferred(fields, status, left, request);
 }
 
 /** Fields of a response of our own: those set early, `own` ones in the place of their namesakes, then deferred operations. */
@@ -59,13 +70,19 @@ export function finishOwnFields(
   left: LeftForResponse,
   request: RequestView,
 ): string[] {
-  const fields = [...left.responseFields];
-  for (const [lower, lines] of groupByName(own)) setField(fields, lower, lines);
+  const fields = startOwnFields(own, left);
   applyDeferred(fields, status, left, request);
   return fields;
 }
 
-function applyDeferred(fields: string[], status: number, left: LeftForResponse, request: RequestView): void {
+/** As `finishOwnFields`, up to the deferred operations. */
+export function startOwnFields(own: readonly string[], left: LeftForResponse): string[] {
+  const fields = [...left.responseFields];
+  for (const [lower, lines] of groupByName(own)) setField(fields, lower, lines);
+  return fields;
+}
+
+export function applyDeferred(fields: string[], status: number, left: LeftForResponse, request: RequestView): void {
   for (let at = left.responseOps.length - 1; at >= 0; at -= 1) {
     applyResponseOps(left.responseOps[at]!, status, fields, request);
   }

@@ -3,8 +3,9 @@
  * touched: nothing is decoded and encoded again.
  */
 import { ConfigError } from '../../shared/config-error.ts';
-import type { RewriteSteps } from '../../shared/plan/types.ts';
+import type { QueryOpsPlan, RewriteSteps } from '../../shared/plan/types.ts';
 import type { ProcessFacts } from './placeholder/placeholder.ts';
+import { compileQueryOps } from './query-ops.ts';
 import { compileRegexp, compileReplacement, replaceMatches } from './regexp.ts';
 import type { RequestView } from './request-view.ts';
 import { stripPrefix, stripSuffix, withSlash } from './strip-prefix.ts';
@@ -26,6 +27,7 @@ export function compileRewrite(plan: RewriteSteps, facts: ProcessFacts): Rewrite
   if (plan.stripPathSuffix !== '') steps.push(pathStep(plan.stripPathSuffix, stripSuffix, facts));
   for (const rule of plan.uriSubstring) steps.push(compileSubstring(rule, facts));
   for (const rule of plan.pathRegexp) steps.push(compilePathRegexp(rule, facts));
+  if (plan.query !== undefined) steps.push(compileQueryStep(plan.query, facts));
   return (request) => {
     if (method !== null) rewriteMethod(request, method.render(request).toUpperCase());
     if (steps.length === 0) return;
@@ -108,6 +110,11 @@ function compilePathRegexp(rule: RewriteSteps['pathRegexp'][number], facts: Proc
     const newPath = replaceMatches(regexp, path, replacement, request);
     return { path: newPath === path ? path : withSlash(newPath.replaceAll('?', '%3F')), query };
   };
+}
+
+function compileQueryStep(plan: QueryOpsPlan, facts: ProcessFacts): Step {
+  const change = compileQueryOps(plan, facts);
+  return ({ path, query }, request) => ({ path, query: change(query, request) });
 }
 
 function replaceUpTo(text: string, search: string, replacement: string, limit: number): string {

@@ -47,6 +47,13 @@ export function compileClientKeys(options: ClientKeyOptions): ClientKeys {
   };
 }
 
+/** For explanations: what is hashed, and what comes out. */
+export function describeClientKey(keys: ClientKeys, client: IpAddress | null, seed: number | null): string {
+  const key = client === null ? 'nothing (the client has no address)' : keys.text(client);
+  const seeded = seed === null ? '' : `, seed ${seed} mixed in`;
+  return `key ${key}, hash ${keys.hash(client)}${seeded}`;
+}
+
 function keyText(bytes: Uint8Array, options: ClientKeyOptions): string {
   const bits = bytes.length === 4 ? options.ipv4Prefix : options.ipv6Prefix;
   const text = ipFromBytes(bytes)?.text ?? '';

@@ -7,9 +7,18 @@ export const FNV_PRIME = 16777619;
 const GOLDEN = 0x9e3779b9;
 
 export function fnv1a32(bytes: Uint8Array): number {
-  let hash = FNV_OFFSET;
-  for (let at = 0; at < bytes.length; at += 1) hash = Math.imul(hash ^ bytes[at]!, FNV_PRIME);
-  return hash >>> 0;
+  return fnv1aBytes(FNV_OFFSET, bytes);
+}
+
+/** Goes on with `hash`, which begins as FNV_OFFSET. */
+export function fnv1aBytes(hash: number, bytes: Uint8Array): number {
+  let next = hash;
+  for (let at = 0; at < bytes.length; at += 1) next = Math.imul(next ^ bytes[at]!, FNV_PRIME);
+  return next >>> 0;
+}
+
+export function fnv1aByte(hash: number, byte: number): number {
+  return Math.imul(hash ^ byte, FNV_PRIME) >>> 0;
 }
 
 /**

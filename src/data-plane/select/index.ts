@@ -9,10 +9,14 @@ import { firstPolicy } from './first.ts';
 import { createIpHash } from './ip-hash.ts';
 import { leastConnPolicy } from './least-conn.ts';
 import type { Policy } from './policy.ts';
+import { createQuicCid } from './quic-cid.ts';
 import { createRandomChoose } from './random-choose.ts';
 import { randomPolicy } from './random.ts';
 import { roundRobinPolicy } from './round-robin.ts';
+import { createSourceHash } from './source-hash.ts';
 import { createHeaderPolicy, createQueryPolicy, createUriHash } from './text-key.ts';
+import { createTupleHash } from './tuple-hash.ts';
+import { weightedLeastConnPolicy } from './weighted-least-conn.ts';
 import { createWeightedRoundRobin } from './weighted-round-robin.ts';
 
 export interface PolicyContext {
@@ -32,6 +36,8 @@ export function buildPolicy(plan: PolicyPlan, context: PolicyContext): Policy {
       return randomPolicy;
     case 'least_conn':
       return leastConnPolicy;
+    case 'weighted_least_conn':
+      return weightedLeastConnPolicy;
     case 'round_robin':
       return roundRobinPolicy;
     case 'first':
@@ -48,6 +54,12 @@ export function buildPolicy(plan: PolicyPlan, context: PolicyContext): Policy {
       return createQueryPolicy(plan, context.identities, buildPolicy(plan.fallback, context));
     case 'ip_hash':
       return createIpHash(plan, context.identities);
+    case 'source_hash':
+      return createSourceHash(plan, context.identities);
+    case 'tuple_hash':
+      return createTupleHash(context.identities);
+    case 'quic_cid':
+      return createQuicCid(context.identities);
     case 'cookie':
       if (hasCookie(plan.fallback)) {
         throw new ConfigError("'cookie' cannot stand below 'cookie': name another policy, like ip_hash");

@@ -1,7 +1,7 @@
 /** ip_hash: a client address always goes to the same member. */
 import type { IpHashPlan } from '../../shared/plan/types.ts';
 import { BoundedPool } from './bounded-load.ts';
-import { compileClientKeys, type ClientKeys } from './client-key.ts';
+import { compileClientKeys, describeClientKey } from './client-key.ts';
 import { describeCandidates, describeMember, describePick, describeState } from './describe.ts';
 import { homeOf, secondHomeOf } from './hash.ts';
 import { pickAmongUsable, pickHome } from './homes.ts';
@@ -36,7 +36,7 @@ export function createIpHash(plan: IpHashPlan, identities: readonly string[]): P
     pick,
     answered: () => '',
     explain: (pool, request) => [
-      describeKey(keys, request, plan.seed),
+      describeClientKey(keys, request.client, plan.seed),
       describeCandidates(pool, request),
       ...(pool.size === 0 ? [] : mapping.describe(pool, request, keys.hash(request.client))),
       ...describeBound(pool, request, plan.balanceFactor),
@@ -102,12 +102,6 @@ function rendezvousMapping(identities: readonly string[]): Mapping {
       return [`rendezvous: the highest of all scores is that of upstream ${describeMember(pool, home)}, ${state}`];
     },
   };
-}
-
-function describeKey(keys: ClientKeys, request: PickRequest, seed: number | null): string {
-  const key = request.client === null ? 'nothing (the client has no address)' : keys.text(request.client);
-  const seeded = seed === null ? '' : `, seed ${seed} mixed in`;
-  return `key ${key}, hash ${keys.hash(request.client)}${seeded}`;
 }
 
 function describeModulo(pool: PoolView, hash: number): string {

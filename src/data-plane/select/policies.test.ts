@@ -1,7 +1,15 @@
-import { COOKIE, IP_HASH, policyContract } from './policy.contract.ts';
+import { COOKIE, IP_HASH, policyContract, SOURCE_HASH } from './policy.contract.ts';
+
+/** Each run makes tables of 65,537 places. */
+const TABLE_RUNS = 15;
 
 policyContract('random', { policy: 'random' }, false);
 policyContract('least_conn', { policy: 'least_conn' }, false);
+policyContract('weighted_least_conn', { policy: 'weighted_least_conn' }, false);
+policyContract('source_hash', SOURCE_HASH, true, TABLE_RUNS);
+policyContract('source_hash with a seed', { ...SOURCE_HASH, seed: 7 }, true, TABLE_RUNS);
+policyContract('tuple_hash', { policy: 'tuple_hash' }, true, TABLE_RUNS);
+policyContract('quic_cid', { policy: 'quic_cid' }, true, TABLE_RUNS);
 policyContract('round_robin', { policy: 'round_robin' }, false);
 policyContract('first', { policy: 'first' }, true);
 policyContract('ip_hash', IP_HASH, true);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { ipFromBytes, parseIp } from '../../shared/net/ip.ts';
-import type { CookiePlan, IpHashPlan, PolicyPlan } from '../../shared/plan/types.ts';
+import type { CookiePlan, IpHashPlan, PolicyPlan, SourceHashPlan } from '../../shared/plan/types.ts';
 import { seededRandom } from '../../shared/random.ts';
 import { MEMBER_ELIGIBLE } from '../../shared/state-table/layout.ts';
 import { buildPolicy } from './index.ts';
@@ -18,6 +18,14 @@ export const IP_HASH: IpHashPlan = {
   ipv6Prefix: 64,
   nat64: [],
   balanceFactor: null,
+};
+
+export const SOURCE_HASH: SourceHashPlan = {
+  policy: 'source_hash',
+  seed: null,
+  ipv4Prefix: 32,
+  ipv6Prefix: 64,
+  nat64: [],
 };
 
 export const COOKIE: CookiePlan = {
@@ -82,6 +90,7 @@ function identityOf(position: number): string {
 export function makeRequest(changes: Partial<PickRequest> = {}): PickRequest {
   return {
     client: parseIp('203.0.113.5'),
+    flow: null,
     cookies: '',
     secure: false,
     target: '/',
@@ -129,8 +138,9 @@ function setUp(plan: PolicyPlan, situation: Situation): { policy: Policy; pool: 
 
 /**
  * Runs the suite. `deterministic`: without chance and rotation the same request must get the same member again.
+ * `numRuns`: fewer for policies that are costly to build.
  */
-export function policyContract(title: string, plan: PolicyPlan, deterministic: boolean): void {
+export function policyContract(title: string, plan: PolicyPlan, deterministic: boolean, numRuns = 100): void {
   describe(`${title} keeps the contract of a policy:`, () => {
     test('it carries the name it is configured by', () => {
       assert.equal(buildPolicy(plan, { identities: [] }).name, plan.policy);
@@ -147,6 +157,7 @@ export function policyContract(title: string, plan: PolicyPlan, deterministic: b
           if (usable.length === 0) assert.equal(position, -1);
           else assert.ok(usable.includes(position), `picked ${position} of ${usable.join()}`);
         }),
+        { numRuns },
       );
     });
 
@@ -157,6 +168,7 @@ export function policyContract(title: string, plan: PolicyPlan, deterministic: b
           const other = setUp(plan, situation);
           assert.equal(one.policy.pick(one.pool, one.request), other.policy.pick(other.pool, other.request));
         }),
+        { numRuns },
       );
     });
 
@@ -176,6 +188,7 @@ export function policyContract(title: string, plan: PolicyPlan, deterministic: b
           const eligible = pool.states.filter((state) => state === MEMBER_ELIGIBLE).length;
           assert.equal(new Set(tried).size, eligible);
         }),
+        { numRuns },
       );
     });
 
@@ -193,6 +206,7 @@ export function policyContract(title: string, plan: PolicyPlan, deterministic: b
           assert.ok(sentences.length >= 2);
           assert.equal(sentences.at(-1), expected);
         }),
+        { numRuns },
       );
     });
 
@@ -204,6 +218,7 @@ export function policyContract(title: string, plan: PolicyPlan, deterministic: b
             const other = setUp(plan, { ...situation, seed, tickets, loads: situation.loads.toReversed() });
             assert.equal(one.policy.pick(one.pool, one.request), other.policy.pick(other.pool, other.request));
           }),
+          { numRuns },
         );
       });
     }

@@ -35,10 +35,24 @@ export interface WeightTable {
 /** What became of the client's affinity in this exchange; '' when the policy has none. */
 export type Affinity = '' | 'hit' | 'new' | 'moved';
 
+/** A connection or session of layer 4, beyond its client's address. */
+export interface FlowFacts {
+  readonly peerPort: number;
+  /** Where it came in; '' = a Unix socket. */
+  readonly localAddress: string;
+  readonly localPort: number;
+  /** Hash of the connection id that a QUIC client made up for a new connection, −1 = its first datagram has none. */
+  readonly connectionHash: number;
+  /** The member that the first datagram's connection id was given out by, −1 = it is not known. */
+  readonly knownPosition: number;
+}
+
 /** One exchange, as a policy sees it. Lives as long as the exchange; `pick` may be called again for a retry. */
 export interface PickRequest {
   /** The derived client address; null when the peer has none. */
   readonly client: IpAddress | null;
+  /** null for a request. */
+  readonly flow: FlowFacts | null;
   /** All Cookie lines joined with '; ', '' when there is none. */
   readonly cookies: string;
   /** The client side is TLS: our own, or by a trusted proxy's X-Forwarded-Proto. */

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
 import * as net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { resetSocket } from './reset.ts';
@@ -11,6 +14,18 @@ test('a connection is ended with RST', async () => {
   const client = net.connect((server.address() as net.AddressInfo).port, '127.0.0.1');
   const [error] = (await once(client, 'error')) as [NodeJS.ErrnoException];
   assert.equal(error.code, 'ECONNRESET');
+  server.close();
+});
+
+test('a Unix socket, which knows no RST, is closed', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-reset-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const path = join(folder, 'socket');
+  const server = net.createServer((socket) => resetSocket(socket)).listen(path);
+  await once(server, 'listening');
+  const client = net.connect(path).resume();
+  client.on('error', () => {});
+  await once(client, 'close');
   server.close();
 });
 

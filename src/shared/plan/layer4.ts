@@ -32,11 +32,11 @@ export interface Layer4Options {
 export interface UdpOptions {
   /** one (default): one worker owns the listener. all: every worker has a socket of its own (`workers all`). */
   readonly workers: 'one' | 'all';
-  /** Sessions at the same time; beyond it the one that was silent longest makes room. Default 65 536. */
+  /** Sessions of one listener at the same time; beyond it one that was silent long makes room. Default 65 536. */
   readonly maxSessions: number;
   /** SO_RCVBUF asked for. Default 4 MiB. */
   readonly receiveBufferBytes: number;
-  /** A session ends after this many datagrams of the server (DNS: 1); 0 = any number (default). */
+  /** A session ends when each datagram of its client has been answered by so many (DNS: 1); 0 = any number (default). */
   readonly responses: number;
 }
 
@@ -90,9 +90,17 @@ export interface Layer4ProxyPlan {
   readonly pool: SectionHash;
   /** UDP: PROXY v2 goes in front of every datagram (default) or of the first one. */
   readonly proxyHeaderOn: 'each' | 'first';
+  /** TCP: what the PROXY v2 header says besides addresses; absent = nothing. */
+  readonly proxyTlvs?: readonly ProxyTlvPlan[];
 }
 
-export interface Layer4ProxyProtocolPlan {
+export type ProxyTlvPlan =
+  /** A checksum; the name that the client's ClientHello asks for, if it is known; an id of the connection's own. */
+  | { readonly kind: 'crc32c' | 'authority' | 'unique_id' }
+  /** `type` 1 … 255; `value` latin1. */
+  | { readonly kind: 'fixed'; readonly type: number; readonly value: string };
+
+interface Layer4ProxyProtocolPlan {
   readonly handler: 'proxy_protocol';
   /** CIDR prefixes that send a header; empty = every peer. */
   readonly allow: readonly string[];

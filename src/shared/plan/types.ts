@@ -7,6 +7,8 @@
  */
 
 import type { Layer4Section, Layer4ServerPlan } from './layer4.ts';
+import type { TlsPlan } from './tls.ts';
+import type { UpstreamTlsPlan } from './upstream-tls.ts';
 
 /** Row numbers in the state table. */
 export type SlotIndex = number;
@@ -37,6 +39,8 @@ export interface ServerPlan {
   /** Hashes of the site sections that answer errors (`handle_errors`), in routing order. */
   readonly errorSites: readonly SectionHash[];
   readonly options: HttpServerOptions;
+  /** absent = all its listeners are plain HTTP. */
+  readonly tls?: TlsPlan;
 }
 
 export interface HttpServerOptions {
@@ -76,7 +80,7 @@ export interface ConnectionLimits {
   readonly perSource: number;
 }
 
-/** Where lines are written: `stderr`, `stdout`, or `file/<path>`. */
+/** Where lines are written: `stderr`, `stdout`, `file/<path>` or `net/<address>`. */
 export type AccessSink = string;
 
 /** What one logger does with access lines. */
@@ -97,7 +101,20 @@ export type AccessFilterPlan =
   | { readonly field: string; readonly filter: 'replace'; readonly value: string }
   | { readonly field: string; readonly filter: 'rename'; readonly name: string }
   /** Prefix lengths that stay. */
-  | { readonly field: string; readonly filter: 'ip_mask'; readonly ipv4: number; readonly ipv6: number };
+  | { readonly field: string; readonly filter: 'ip_mask'; readonly ipv4: number; readonly ipv6: number }
+  /** RE2 syntax. */
+  | { readonly field: string; readonly filter: 'regexp'; readonly regexp: string; readonly value: string }
+  | { readonly field: string; readonly filter: 'query'; readonly actions: readonly QueryActionPlan[] }
+  /** A field more. */
+  | { readonly field: string; readonly filter: 'append'; readonly value: string | number | boolean };
+
+/** What is done to one parameter of a query. */
+export interface QueryActionPlan {
+  readonly type: 'replace' | 'hash' | 'delete';
+  readonly parameter: string;
+  /** With `replace`. */
+  readonly value: string;
+}
 
 export interface SamplingPlan {
   readonly intervalMs: number;
@@ -177,8 +194,11 @@ export type HandlerPlan =
   | ErrorPlan
   | MapPlan
   | RequestBodyPlan
+  | EncodePlan
   | CopyResponsePlan
   | CopyResponseHeadersPlan
+  | AuthenticationPlan
+  | MetricsPlan
   | ReverseProxyPlan;
 
 export interface StaticResponsePlan {
@@ -227,6 +247,28 @@ export interface RequestBodyPlan {
   readonly handler: 'request_body';
   /** Bytes of a request body that goes upstream; 0 = any number. */
   readonly maxBytes: number;
+  /** A template: what goes upstream in the place of the client's body; absent = that. */
+  readonly body?: string;
+  /** Milliseconds for the whole body, counted from here; absent = as the server has it. */
+  readonly readTimeoutMs?: number;
+  /** Milliseconds for the whole response, counted from its head; absent = as the server has it. */
+  readonly writeTimeoutMs?: number;
+}
+
+/** `basic_auth`: only requests with a name and password of `accounts` go on. */
+export interface AuthenticationPlan {
+  readonly handler: 'authentication';
+  /** Shown by browsers. Default `restricted`. */
+  readonly realm: string;
+  /** `hash`: bcrypt (`$2…`) or argon2id (`$argon2id$…`). */
+  readonly accounts: readonly { readonly username: string; readonly hash: string }[];
+  /** A password that was checked is remembered for a while. */
+  readonly cache: boolean;
+}
+
+/** Answers with the metrics of the process. */
+export interface MetricsPlan {
+  readonly handler: 'metrics';
 }
 
 /** In `handle_response`: the response of the upstream goes to the client. */
@@ -234,6 +276,22 @@ export interface CopyResponsePlan {
   readonly handler: 'copy_response';
   /** A number or a template; '' (default) = the status of the upstream. */
   readonly statusCode: string;
+}
+
+/** `encode`: responses are compressed for clients that say they take it. */
+export interface EncodePlan {
+  readonly handler: 'encode';
+  /** Preferred first. */
+  readonly formats: readonly EncodingPlan[];
+  /** Bytes; a body known to be shorter goes as it is. */
+  readonly minBytes: number;
+  readonly match: ResponseRequirePlan;
+}
+
+export interface EncodingPlan {
+  readonly name: 'gzip' | 'zstd' | 'br';
+  /** gzip 1 to 9, zstd 1 to 19, br 0 to 11. */
+  readonly level: number;
 }
 
 /** In `handle_response`: fields of the upstream's response join whatever answers. Both lists empty = all of them. */
@@ -291,6 +349,28 @@ export interface RewriteSteps {
   readonly uriSubstring: readonly { readonly find: string; readonly replace: string; readonly limit: number }[];
   /** `find` is RE2 syntax, matched against the path with its escapes. */
   readonly pathRegexp: readonly { readonly find: string; readonly replace: string }[];
+  /** Absent = none. */
+  readonly query?: QueryOpsPlan;
+}
+
+/** Executed in this order. Keys and values are templates. */
+export interface QueryOpsPlan {
+  /** `value` is the new key. */
+  readonly rename: readonly QueryPairPlan[];
+  readonly set: readonly QueryPairPlan[];
+  readonly add: readonly QueryPairPlan[];
+  readonly replace: readonly QueryReplacePlan[];
+  readonly delete: readonly string[];
+}
+
+export interface QueryPairPlan {
+  readonly key: string;
+  readonly value: string;
+}
+
+export interface QueryReplacePlan extends HeaderReplacePlan {
+  /** `*` = every key. */
+  readonly key: string;
 }
 
 export interface ReverseProxyPlan {
@@ -302,6 +382,10 @@ export interface ReverseProxyPlan {
   readonly retryMatch: readonly MatcherSetPlan[];
   /** Request bodies up to this size are read before an upstream is asked, and kept for further tries; 0 = none. */
   readonly requestBufferBytes: number;
+  /** `response_buffers`: bytes of a response body that are read before the client gets its head; absent = none. */
+  readonly responseBufferBytes?: number;
+  /** `stream_buffer_size`: bytes that may wait for either side of a tunnel besides what its socket takes; absent = none. */
+  readonly streamBufferBytes?: number;
   /** Changes the request line that goes upstream and nothing else; absent = none. */
   readonly rewrite?: RewriteSteps;
   /** Limits for tunnels; absent = none. */
@@ -398,19 +482,32 @@ export interface TransportPlan {
   readonly proxyProtocol?: 'v1' | 'v2';
   /** IP address that connections are made from; absent = what the system picks. */
   readonly localAddress?: string;
+  /** Open connections to one address, idle ones included, all workers together; absent = any number. */
+  readonly maxConnections?: number;
   /** Longest silence of an upstream that owes a response, or the rest of one; absent = any. */
   readonly readTimeoutMs?: number;
   /** How long an upstream may take no bytes of a request; absent = any time. */
   readonly writeTimeoutMs?: number;
+  /** Absent = in the clear. */
+  readonly tls?: UpstreamTlsPlan;
+  /** With `tls`. offer: HTTP/2 where the upstream agrees (ALPN), else HTTP/1.1. only: nothing else. Absent = HTTP/1.1. */
+  readonly http2?: 'offer' | 'only';
+  /** Without TLS upstreams are spoken to in HTTP/2 from the first byte; absent = HTTP/1.1. */
+  readonly h2c?: true;
+  /** Time between keep-alive probes of TCP, and before the first one; absent = 15 000. */
+  readonly keepAliveProbeMs?: number;
 }
 
 /** Selection, as configured. `fallback` is another policy. */
 export type PolicyPlan =
   | { readonly policy: 'random' | 'least_conn' | 'round_robin' | 'weighted_round_robin' | 'first' | 'uri_hash' }
+  /** `tuple_hash` is for layer 4, `quic_cid` for UDP. */
+  | { readonly policy: 'weighted_least_conn' | 'tuple_hash' | 'quic_cid' }
   | { readonly policy: 'random_choose'; readonly choose: number }
   | HeaderPolicyPlan
   | QueryPolicyPlan
   | IpHashPlan
+  | SourceHashPlan
   | CookiePlan;
 
 /** By the first value of a request field. */
@@ -428,6 +525,11 @@ export interface QueryPolicyPlan {
   readonly key: string;
   /** Picks for requests without the key, or with an empty value. */
   readonly fallback: PolicyPlan;
+}
+
+/** The key of ip_hash in a Maglev table. */
+export interface SourceHashPlan extends Pick<IpHashPlan, 'seed' | 'ipv4Prefix' | 'ipv6Prefix' | 'nat64'> {
+  readonly policy: 'source_hash';
 }
 
 export interface IpHashPlan {

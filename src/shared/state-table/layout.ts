@@ -21,7 +21,7 @@ export interface RowShape {
 
 export const SHAPES: Readonly<Record<RowKind, RowShape>> = {
   lane: { ints: 16, doubles: 0 },
-  facts: { ints: 4, doubles: 24 },
+  facts: { ints: 6, doubles: 24 },
   server: { ints: 4, doubles: 48 },
   slot: { ints: 4, doubles: 1 },
   check: { ints: 4, doubles: 0 },
@@ -48,6 +48,8 @@ export const FACT_CONNECTIONS = 1;
 export const FACT_WAITING = 2;
 /** facts, Int32 under Atomics: bumped by any worker that left a place on the slot's server for requests waiting in this lane. */
 export const FACT_WAKES = 3;
+/** facts, Int32 under Atomics: requests waiting for a connection to the slot (`max_conns_per_host`). */
+export const FACT_DIALS_WAITING = 4;
 
 /** facts, Float64 totals, one writer (the lane's worker). */
 export const FACT_REQUESTS = 0;
@@ -85,6 +87,14 @@ export const SERVER_DURATION_SUM = 13;
 export const SERVER_DURATION_COUNT = 14;
 /** DURATION_BUCKETS.length + 1 words: requests per latency bucket (not cumulative), the last is +Inf. */
 export const SERVER_DURATION_BUCKETS = 16;
+/** Layer 4 over UDP: datagrams taken from clients and sent to them, and those that went nowhere. */
+export const SERVER_DATAGRAMS_IN = 28;
+export const SERVER_DATAGRAMS_OUT = 29;
+export const SERVER_DATAGRAMS_DROPPED = 30;
+/** TLS handshakes that came to their end, those of them that resumed a session, and those that failed. */
+export const SERVER_HANDSHAKES = 44;
+export const SERVER_HANDSHAKES_RESUMED = 45;
+export const SERVER_HANDSHAKES_FAILED = 46;
 /** LIMIT_NAMES.length words: messages and connections refused, or connections ended, by each limit. */
 export const SERVER_LIMITS = 32;
 /** As metrics show them. */
@@ -98,6 +108,16 @@ export const LIMIT_NAMES: readonly string[] = [
   'connections',
   'connections_per_source',
   'requests_per_connection',
+  'new_per_second',
+  'max_sessions',
+];
+/** Those that HTTP servers have, and those of layer 4. */
+export const HTTP_LIMITS: readonly string[] = LIMIT_NAMES.slice(0, 9);
+export const LAYER4_LIMITS: readonly string[] = [
+  'connections',
+  'connections_per_source',
+  'new_per_second',
+  'max_sessions',
 ];
 /** Places in LIMIT_NAMES. */
 export const LIMIT_HEADER_BYTES = 0;
@@ -109,12 +129,17 @@ export const LIMIT_REQUEST_BODY = 5;
 export const LIMIT_CONNECTIONS = 6;
 export const LIMIT_CONNECTIONS_PER_SOURCE = 7;
 export const LIMIT_REQUESTS_PER_CONNECTION = 8;
+export const LIMIT_NEW_PER_SECOND = 9;
+export const LIMIT_MAX_SESSIONS = 10;
 /** Upper bounds in seconds, Caddy's. */
 export const DURATION_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** server, Int32 under Atomics: exchanges now running. */
 export const SERVER_IN_FLIGHT = 0;
 /** server, Int32 under Atomics: open client connections, while the server limits them. */
 export const SERVER_CONNECTIONS = 1;
+/** server, Int32 under Atomics: connections and sessions begun in the second of SERVER_NEW_SECOND (wall clock), while the server limits them. */
+export const SERVER_NEW = 2;
+export const SERVER_NEW_SECOND = 3;
 
 /** slot, written by the control plane. */
 export const SLOT_ADMIN = 0;

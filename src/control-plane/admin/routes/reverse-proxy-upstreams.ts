@@ -5,7 +5,8 @@ import { jsonListReply, type AdminReply, type Route } from '../exchange.ts';
 
 /**
  * `GET /reverse_proxy/upstreams`: Caddy's list, one entry per configured text with `address`,
- * `num_requests` and `fails`, and what we know besides. `/upstreams` tells it per pool.
+ * `num_requests` and `fails`, and what we know besides. `/upstreams` tells it per pool,
+ * and those of layer 4 as well.
  */
 export function reverseProxyUpstreamsRoute({ plane }: AdminContext): Route {
   return {
@@ -17,6 +18,7 @@ export function reverseProxyUpstreamsRoute({ plane }: AdminContext): Route {
 async function listUpstreams(plane: ControlPlane): Promise<AdminReply> {
   const byText = new Map<string, UpstreamStatus[]>();
   for await (const status of plane.eachUpstream()) {
+    if (status.layer !== 'http') continue;
     const places = byText.get(status.upstream);
     if (places === undefined) byText.set(status.upstream, [status]);
     else places.push(status);

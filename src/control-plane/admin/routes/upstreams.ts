@@ -131,15 +131,23 @@ function showCheck(check: CheckStatus): Record<string, unknown> {
     remedy: check.remedy,
     consecutive_passes: check.consecutivePasses,
     consecutive_fails: check.consecutiveFails,
+    round_trip_ms: roundedMs(check.roundTripMs),
+    jitter_ms: roundedMs(check.jitterMs),
+    loss: Math.round(check.loss * 10_000) / 10_000,
     results: check.results.map((result) => ({
       at: new Date(result.at).toISOString(),
       outcome: result.outcome,
       reason: result.reason,
       detail: result.detail,
-      round_trip_ms: Math.round(result.roundTripMs * 1000) / 1000,
+      round_trip_ms: roundedMs(result.roundTripMs),
       local_address: result.localAddress,
       status: result.status,
       body: result.body,
+      ...(result.burst === undefined ? {} : { sent: result.burst.sent, lost: result.burst.lost }),
     })),
   };
+}
+
+function roundedMs(ms: number | null): number | null {
+  return ms === null ? null : Math.round(ms * 1000) / 1000;
 }

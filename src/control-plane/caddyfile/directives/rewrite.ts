@@ -3,6 +3,7 @@ import { failure } from '../syntax/failure.ts';
 import { integer, one, some } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
 import { handlerDirective, makeRoute, takeMatcherBeforeLast } from './handler.ts';
+import { uriQuery } from './uri-query.ts';
 
 /** `rewrite [<matcher>] <to>`: a single argument is the target, even when it begins like a matcher. */
 export const rewrite: Directive = {
@@ -19,8 +20,13 @@ export const method: Directive = handlerDirective('method', (statement) => [
   { handler: 'rewrite', method: one(statement).text },
 ]);
 
-/** `uri [<matcher>] strip_prefix|strip_suffix|replace|path_regexp …`. */
+/** `uri [<matcher>] strip_prefix|strip_suffix|replace|path_regexp|query …`. */
 export const uri: Directive = handlerDirective('uri', (statement) => {
+  const [query, ...operations] = statement.args;
+  if (query?.text === 'query') {
+    const ops = uriQuery({ name: query, args: operations, block: null }, statement.block);
+    return [{ handler: 'rewrite', query: ops }];
+  }
   const [operation, ...args] = some(statement, 2, 4);
   if (operation === undefined) return [];
   const line: Statement = { name: operation, args, block: null };
@@ -38,7 +44,7 @@ export const uri: Directive = handlerDirective('uri', (statement) => {
     default:
       throw failure(
         operation,
-        `unrecognized URI manipulation '${operation.text}': known are strip_prefix, strip_suffix, replace`,
+        `unrecognized URI manipulation '${operation.text}': known are strip_prefix, strip_suffix, replace, path_regexp, query`,
       );
   }
 });

@@ -4,8 +4,10 @@ import type { Statement } from '../syntax/statement.ts';
 import { globalOptionHint } from '../unknown-word.ts';
 import { admin } from './admin.ts';
 import { autoHttps } from './auto-https.ts';
+import { defaultSni, fallbackSni, localCerts, pki, skipInstallTrust } from './certificates.ts';
 import { debug } from './debug.ts';
 import { defaultBind } from './default-bind.ts';
+import { layer4 } from '../layer4/layer4.ts';
 import { log } from './log.ts';
 import { metrics } from './metrics.ts';
 import { type GlobalOption, type GlobalOptions, newGlobalOptions } from './option.ts';
@@ -22,17 +24,23 @@ const OPTIONS: ReadonlyMap<string, GlobalOption> = new Map(
     autoHttps,
     debug,
     defaultBind,
+    defaultSni,
+    fallbackSni,
     gracePeriod,
     httpPort,
     httpsPort,
+    layer4,
+    localCerts,
     log,
     metrics,
     nameRefresh,
     order,
     persistConfig,
+    pki,
     resolvers,
     servers,
     shutdownDelay,
+    skipInstallTrust,
     workerHangTimeout,
   ].map((option) => [option.name, option]),
 );

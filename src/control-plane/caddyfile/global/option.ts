@@ -11,6 +11,14 @@ export interface GlobalOptions {
   defaultBind: readonly Token[];
   httpPort: number | null;
   httpsPort: number | null;
+  /** '' = none. */
+  defaultSni: string;
+  fallbackSni: string;
+  localCerts: boolean;
+  /** Entries of `certificate_authorities`, by name. */
+  readonly authorities: Map<string, JsonObject>;
+  /** Servers of `apps.layer4`, in order. */
+  readonly layer4: JsonObject[];
   /** Fields of `apps.http` itself. */
   readonly http: JsonObject;
   metrics: JsonObject | null;
@@ -45,6 +53,11 @@ export function newGlobalOptions(): GlobalOptions {
     defaultBind: [],
     httpPort: null,
     httpsPort: null,
+    defaultSni: '',
+    fallbackSni: '',
+    localCerts: false,
+    authorities: new Map(),
+    layer4: [],
     http: {},
     metrics: null,
     persistConfig: true,

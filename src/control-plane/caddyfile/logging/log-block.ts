@@ -1,6 +1,6 @@
 import type { JsonObject } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
-import { blockOf, duration, integer, one, some, texts, wrongCount } from '../syntax/read.ts';
+import { blockOf, duration, flag, integer, one, some, texts, wrongCount } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
 import { nearestHint } from '../unknown-word.ts';
 import { parseFileWriter } from './log-file.ts';
@@ -71,11 +71,29 @@ function parseWriter(line: Statement): JsonObject {
   if (kind === undefined) throw wrongCount(line);
   const inner: Statement = { name: kind, args, block: line.block };
   if (kind.text === 'file') return parseFileWriter(inner);
+  if (kind.text === 'net') return parseNetWriter(inner);
   if (!['stderr', 'stdout', 'discard'].includes(kind.text)) {
-    throw failure(kind, `unknown log output '${kind.text}': write stderr, stdout, discard or file`);
+    throw failure(kind, `unknown log output '${kind.text}': write stderr, stdout, discard, file or net`);
   }
   some(inner, 0, 0);
   return { output: kind.text };
+}
+
+/** `output net <address> { dial_timeout <duration>; soft_start }`. */
+function parseNetWriter(line: Statement): JsonObject {
+  const writer: JsonObject = { output: 'net', address: one({ ...line, block: null }).text };
+  for (const option of blockOf(line)) {
+    const { text } = option.name;
+    if (text === 'dial_timeout') {
+      writer[text] = duration(one(option));
+    } else if (text === 'soft_start') {
+      flag(option);
+      writer[text] = true;
+    } else {
+      throw failure(option.name, `unrecognized subdirective '${text}'`);
+    }
+  }
+  return writer;
 }
 
 function parseSampling(line: Statement): JsonObject {

@@ -1,17 +1,18 @@
-import { type JsonObject, setOwn } from '../json.ts';
+import { type JsonObject, type JsonValue, setOwn } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
 import { blockOf, integer, one, some, wrongCount } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
 import type { Token } from '../syntax/token.ts';
 
-/** `format console|json|filter { … }`. */
+/** `format console|json|filter|append { … }`. */
 export function parseEncoder(line: Statement): JsonObject {
   const [kind, ...args] = line.args;
   if (kind === undefined) throw wrongCount(line);
   const inner: Statement = { name: kind, args, block: line.block };
   if (kind.text === 'filter') return parseFilter(inner);
+  if (kind.text === 'append') return parseAppend(inner);
   if (kind.text !== 'console' && kind.text !== 'json') {
-    throw failure(kind, `unknown log format '${kind.text}': write console, json or filter`);
+    throw failure(kind, `unknown log format '${kind.text}': write console, json, filter or append`);
   }
   some({ ...inner, block: null }, 0, 0);
   const encoder: JsonObject = { format: kind.text };
@@ -43,6 +44,28 @@ function parseFilter(line: Statement): JsonObject {
   return encoder;
 }
 
+/** `append { wrap <format>; fields { <field> <value> … } }`; fields may stand in the block directly. */
+function parseAppend(line: Statement): JsonObject {
+  some({ ...line, block: null }, 0, 0);
+  const encoder: JsonObject = { format: 'append' };
+  const fields: JsonObject = {};
+  for (const option of blockOf(line)) {
+    if (option.name.text === 'wrap') encoder['wrap'] = parseEncoder(option);
+    else if (option.name.text === 'fields') {
+      for (const field of blockOf(option)) setOwn(fields, field.name.text, scalarOf(one(field)));
+    } else setOwn(fields, option.name.text, scalarOf(one(option)));
+  }
+  if (Object.keys(fields).length > 0) encoder['fields'] = fields;
+  return encoder;
+}
+
+/** A word without quotes that is a number or a truth value is one. */
+function scalarOf({ text, quote }: Token): JsonValue {
+  if (quote !== '') return text;
+  if (text === 'true' || text === 'false') return text === 'true';
+  return /^[+-]?\d+(?:\.\d+)?$/.test(text) && Number.isFinite(Number(text)) ? Number(text) : text;
+}
+
 function parseFieldFilter(field: Statement): JsonObject {
   const [kind, ...args] = field.args;
   if (kind === undefined) throw wrongCount(field);
@@ -63,9 +86,27 @@ function parseFieldFilter(field: Statement): JsonObject {
     }
     case 'ip_mask':
       return ipMask(inner);
+    case 'query':
+      return { filter: 'query', actions: actionsOf(inner, 'parameter') };
+    case 'cookie':
+      return { filter: 'cookie', actions: actionsOf(inner, 'name') };
     default:
       throw failure(kind, `unknown log filter '${kind.text}'`);
   }
+}
+
+/** `replace <name> <value>`, `hash <name>` and `delete <name>` of a block. */
+function actionsOf(line: Statement, key: 'parameter' | 'name'): JsonObject[] {
+  some({ ...line, block: null }, 0, 0);
+  return blockOf(line).map((option) => {
+    const type = option.name.text;
+    if (!['replace', 'hash', 'delete'].includes(type)) {
+      throw failure(option.name, `unrecognized subdirective ${type}`);
+    }
+    const [name, value] = type === 'replace' ? some(option, 2, 2) : some(option, 1, 1);
+    const action: JsonObject = { type, [key]: name?.text ?? '' };
+    return value === undefined ? action : { ...action, value: value.text };
+  });
 }
 
 function ipMask(line: Statement): JsonObject {

@@ -1,3 +1,4 @@
+import type { Origins } from '../context.ts';
 import type { GlobalOptions } from '../global/option.ts';
 import type { JsonObject } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
@@ -27,8 +28,9 @@ function skippedHosts(group: ServerGroup, ports: Ports): string[] {
  * TLS policies of a server: those of its `tls` directives, then one for everything else, so that TLS is offered
  * to every client. Where automatic HTTPS adds that one itself it is left out.
  */
-export function tlsPolicies(group: ServerGroup, options: GlobalOptions, ports: Ports): JsonObject[] {
-  const policies = group.sites.flatMap(policiesOf);
+export function tlsPolicies(group: ServerGroup, options: GlobalOptions, ports: Ports, origins: Origins): JsonObject[] {
+  const sni = sniOptions(options);
+  const policies = group.sites.flatMap((served) => policiesOf(served, sni, origins));
   const hasCatchAll = policies.some((policy) => policy['match'] === undefined);
   const addresses = group.sites.flatMap((served) => served.addresses.map((address) => ({ served, address })));
   const automatic = !options.autoHttps.has('off');
@@ -42,14 +44,29 @@ export function tlsPolicies(group: ServerGroup, options: GlobalOptions, ports: P
     addresses.every(({ address: { host, port } }) => {
       return port === '' || port === String(ports.https) || (port !== String(ports.http) && host !== '');
     });
-  if (needsTls && !hasCatchAll && (policies.length > 0 || !addedAnyway)) policies.push({});
+  if (needsTls && !hasCatchAll && (policies.length > 0 || !addedAnyway || Object.keys(sni).length > 0)) {
+    policies.push(sni);
+  }
   return policies;
 }
 
-function policiesOf(served: ServedSite): JsonObject[] {
+/** A policy that says nothing is left out: the one for everything else does. */
+function policiesOf(served: ServedSite, sni: JsonObject, origins: Origins): JsonObject[] {
   const hosts = served.addresses.map(({ host }) => host);
-  const match = hosts.includes('') ? null : { sni: hosts };
-  return valuesOf(served.site, 'tls').map(({ policy }) => (match === null ? policy : { match, ...policy }));
+  const match = hosts.includes('') ? {} : { match: { sni: hosts } };
+  const telling = valuesOf(served.site, 'tls').filter(({ policy }) => Object.keys(policy).length > 0);
+  return telling.map(({ policy, token }) => {
+    const whole: JsonObject = Object.assign({}, match, policy, sni);
+    origins.adoptFields(policy, whole);
+    return origins.mark(whole, token);
+  });
+}
+
+function sniOptions({ defaultSni, fallbackSni }: GlobalOptions): JsonObject {
+  const json: JsonObject = {};
+  if (defaultSni !== '') json['default_sni'] = defaultSni;
+  if (fallbackSni !== '') json['fallback_sni'] = fallbackSni;
+  return json;
 }
 
 /** One listener speaks either HTTP or HTTPS. Throws where the sites of a server disagree. */
@@ -82,17 +99,8 @@ function protocolOf(
   return host === '' && port !== '' ? 'HTTP' : null;
 }
 
-/** `apps.tls`: manual certificates, and hosts that a catch-all address beside them would hide. */
-export function tlsApp(groups: readonly ServerGroup[], options: GlobalOptions, ports: Ports): JsonObject | null {
-  const files = new Set(groups.flatMap(({ sites }) => sites).flatMap(({ site }) => valuesOf(site, 'tls')));
-  const hidden = options.autoHttps.has('off') ? [] : hostsBesideCatchAll(groups, ports);
-  const certificates: JsonObject = {};
-  if (files.size > 0) certificates['load_files'] = [...files].map(({ certificate }) => certificate);
-  if (hidden.length > 0) certificates['automate'] = hidden;
-  return Object.keys(certificates).length > 0 ? { certificates } : null;
-}
-
-function hostsBesideCatchAll(groups: readonly ServerGroup[], ports: Ports): string[] {
+/** Hosts that a catch-all address of the same site hides from automatic HTTPS. */
+export function hostsBesideCatchAll(groups: readonly ServerGroup[], ports: Ports): string[] {
   const hosts = groups
     .flatMap(({ sites }) => sites)
     .filter(({ addresses }) => addresses.some(({ host }) => host === ''))

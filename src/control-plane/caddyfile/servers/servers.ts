@@ -51,7 +51,7 @@ function buildServer(
   if (first !== undefined) adaptation.origins.mark(server, first.site.token);
   const routes = serverRoutes(group, adaptation);
   const errors = errorRoutes(group, adaptation);
-  const policies = tlsPolicies(group, options, ports);
+  const policies = tlsPolicies(group, options, ports, adaptation.origins);
   const invoked = namedRoutes.usedBy(group.sites.map(({ site }) => site.token));
   const parts: Record<string, JsonObject | JsonObject[] | null> = {
     automatic_https: automaticHttps(group, options, ports),

@@ -4,8 +4,12 @@ import { adminSchema } from './admin.ts';
 import type { AdminConfig } from './admin.ts';
 import { httpAppSchema } from './http-app.ts';
 import type { HttpAppConfig } from './http-app.ts';
+import { layer4AppSchema } from './layer4/app.ts';
+import type { Layer4AppConfig } from './layer4/app.ts';
 import { loggingSchema } from './logging.ts';
 import type { LoggingConfig } from './logging.ts';
+import { pkiAppSchema, tlsAppSchema } from './tls-app.ts';
+import type { PkiAppConfig, TlsAppConfig } from './tls-app.ts';
 import { notYet, object, orDefaults } from './primitives.ts';
 
 /**
@@ -15,14 +19,14 @@ import { notYet, object, orDefaults } from './primitives.ts';
 export interface Config {
   readonly admin: AdminConfig;
   readonly logging: LoggingConfig;
-  readonly apps: { readonly http: HttpAppConfig };
+  readonly apps: { readonly http: HttpAppConfig; readonly layer4: Layer4AppConfig; readonly tls: TlsAppConfig; readonly pki: PkiAppConfig };
 }
 
 const apps = object({
   http: orDefaults(httpAppSchema),
-  tls: notYet('apps.tls'),
-  layer4: notYet('layer4'),
-  pki: notYet('pki'),
+  tls: orDefaults(tlsAppSchema),
+  layer4: orDefaults(layer4AppSchema),
+  pki: orDefaults(pkiAppSchema),
   events: notYet('events'),
 });
 

@@ -1,13 +1,17 @@
 /** The handlers that contain no routes. */
 import { z } from 'zod';
+import { authenticationSchema } from './authentication.ts';
+import type { AuthenticationConfig } from './authentication.ts';
 import { copyResponseHeadersSchema, copyResponseSchema } from './copy-response.ts';
 import type { CopyResponseConfig, CopyResponseHeadersConfig } from './copy-response.ts';
+import { encodeSchema } from './encode.ts';
+import type { EncodeConfig } from './encode.ts';
 import { fieldMap, headerOpsSchema, responseHeaderOpsSchema } from './header-ops.ts';
 import type { HeaderOpsConfig, ResponseHeaderOpsConfig } from './header-ops.ts';
 import { mapSchema } from './map-handler.ts';
 import type { MapConfig } from './map-handler.ts';
 import { fieldValue, statusCode } from './patterns.ts';
-import { accept, flag, list, notYet, object, orNull, text, wholeNumber } from './primitives.ts';
+import { accept, duration, flag, list, object, orNull, text, wholeNumber } from './primitives.ts';
 import { rewriteShape } from './rewrite.ts';
 import type { RewriteFields } from './rewrite.ts';
 
@@ -42,11 +46,22 @@ export interface RequestBodyConfig {
   readonly handler: 'request_body';
   /** Bytes, 0 = any number. */
   readonly max_size: number;
+  /** Milliseconds, 0 = as the server has it. */
+  readonly read_timeout: number;
+  readonly write_timeout: number;
+  /** A template: the body that goes upstream; null = the client's. */
+  readonly set: string | null;
 }
 
 export interface InvokeConfig {
   readonly handler: 'invoke';
   readonly name: string;
+}
+
+export interface MetricsConfig {
+  readonly handler: 'metrics';
+  /** The OpenMetrics format is never offered, so there is nothing to turn off. */
+  readonly disable_openmetrics: boolean;
 }
 
 export interface VarsConfig {
@@ -62,8 +77,11 @@ export type LeafHandlerConfig =
   | ErrorConfig
   | MapConfig
   | RequestBodyConfig
+  | EncodeConfig
   | CopyResponseConfig
   | CopyResponseHeadersConfig
+  | AuthenticationConfig
+  | MetricsConfig
   | InvokeConfig;
 
 const staticResponse: z.ZodType<StaticResponseConfig> = object({
@@ -102,13 +120,14 @@ const error: z.ZodType<ErrorConfig> = object({
 });
 
 const MAX_BODY_BYTES = 2 ** 50;
+const DAY_MS = 86_400_000;
 
 const requestBody: z.ZodType<RequestBodyConfig> = object({
   handler: z.literal('request_body'),
   max_size: wholeNumber(0, MAX_BODY_BYTES).default(0),
-  read_timeout: notYet('request_body read_timeout'),
-  write_timeout: notYet('request_body write_timeout'),
-  set: notYet('request_body set'),
+  read_timeout: duration(0, DAY_MS).default(0),
+  write_timeout: duration(0, DAY_MS).default(0),
+  set: orNull(text()),
 });
 
 const invoke: z.ZodType<InvokeConfig> = object({
@@ -116,15 +135,17 @@ const invoke: z.ZodType<InvokeConfig> = object({
   name: text('the name of a named route'),
 });
 
+const metrics: z.ZodType<MetricsConfig> = object({
+  handler: z.literal('metrics'),
+  disable_openmetrics: flag().default(false),
+});
+
 /** Caddy's standard handlers without a counterpart here. */
 export const NOT_YET_HANDLERS: readonly string[] = Object.freeze([
   'acme_server',
-  'authentication',
-  'encode',
   'file_server',
   'intercept',
   'log_append',
-  'metrics',
   'push',
   'templates',
   'timeouts',
@@ -140,7 +161,10 @@ export const leafHandlers: Readonly<Record<LeafHandlerConfig['handler'], z.ZodTy
     error,
     map: mapSchema,
     request_body: requestBody,
+    encode: encodeSchema,
     invoke,
+    authentication: authenticationSchema,
+    metrics,
     copy_response: copyResponseSchema,
     copy_response_headers: copyResponseHeadersSchema,
   },

@@ -1,5 +1,6 @@
 /** `health_checks` of a `reverse_proxy`. */
 import type { z } from 'zod';
+import { probeCheckSchema, type ProbeCheckConfig } from './health/probes.ts';
 import { fieldMap } from './header-ops.ts';
 import { fieldValue, hasPlaceholder, method, re2Pattern } from './patterns.ts';
 import {
@@ -63,6 +64,8 @@ export interface PassiveHealthConfig {
 export interface HealthChecksConfig {
   readonly active: ActiveHealthConfig | null;
   readonly passive: PassiveHealthConfig | null;
+  /** `health <probe>`, instead of `active`. */
+  readonly probe: ProbeCheckConfig | null;
 }
 
 function withoutPlaceholders(schema: z.ZodType<string>): z.ZodType<string> {
@@ -104,4 +107,8 @@ const passive = object({
 export const healthChecksSchema: z.ZodType<HealthChecksConfig> = object({
   active: orNull(active),
   passive: orNull(passive),
+  probe: orNull(probeCheckSchema),
+}).refine(({ active: old, probe }) => old === null || probe === null, {
+  error: 'there are two active checks: write health_uri and its options, or a health block, not both',
+  path: ['probe'],
 });

@@ -20,6 +20,8 @@ import {
 } from './primitives.ts';
 import { routeSchema } from './routes.ts';
 import type { RouteConfig } from './routes.ts';
+import { tlsPolicySchema } from './tls-policy.ts';
+import type { TlsPolicyConfig } from './tls-policy.ts';
 
 const DAY_MS = 86_400_000;
 const MAX_COUNT = 1_000_000_000;
@@ -45,8 +47,10 @@ export interface HttpServerConfig {
   /** null = the platform's default. */
   readonly accept: 'kernel' | 'shared' | null;
   readonly automatic_https: AutomaticHttpsConfig;
-  /** How many TLS connection policies there are. */
-  readonly tls_connection_policies: readonly unknown[];
+  /** Any = the server speaks TLS. */
+  readonly tls_connection_policies: readonly TlsPolicyConfig[];
+  /** null = when clients are asked for certificates. */
+  readonly strict_sni_host: boolean | null;
   readonly logs: ServerLogsConfig | null;
 }
 
@@ -60,6 +64,10 @@ export interface LimitsConfig {
 export interface AutomaticHttpsConfig {
   readonly disable: boolean;
   readonly skip: readonly string[];
+  readonly disable_redirects: boolean;
+  readonly disable_certificates: boolean;
+  readonly skip_certificates: readonly string[];
+  readonly ignore_loaded_certificates: boolean;
 }
 
 export interface ServerLogsConfig {
@@ -77,14 +85,13 @@ const trustedProxies = moduleOf<{ source: 'static'; ranges: readonly string[] }>
   notYet: [],
 });
 
-/** The redirects and certificates these fields are about belong to HTTPS; without it there is nothing to turn off. */
 const automaticHttps: z.ZodType<AutomaticHttpsConfig> = object({
   disable: flag().default(false),
   skip: list(text('a host name')).default([]),
-  disable_redirects: flag().optional(),
-  disable_certificates: flag().optional(),
-  skip_certificates: list(text('a host name')).optional(),
-  ignore_loaded_certificates: flag().optional(),
+  disable_redirects: flag().default(false),
+  disable_certificates: flag().default(false),
+  skip_certificates: list(text('a host name')).default([]),
+  ignore_loaded_certificates: flag().default(false),
 });
 
 const limits: z.ZodType<LimitsConfig> = object({
@@ -137,14 +144,13 @@ export const httpServerSchema: z.ZodType<HttpServerConfig> = object({
   limits: orDefaults(limits),
   accept: orNull(oneOf(['kernel', 'shared'])),
   automatic_https: orDefaults(automaticHttps),
-  tls_connection_policies: list(z.unknown()).default([]),
+  tls_connection_policies: list(tlsPolicySchema).default([]),
   logs: orNull(serverLogs),
   protocols: protocols.optional(),
   // A request body and its response always run side by side here.
   enable_full_duplex: flag().optional(),
   allow_0rtt: only([false], '0rtt'),
-  // Nothing is compared without TLS, which is what `insecure_off` asks for.
-  strict_sni_host: only([false], 'strict_sni_host'),
+  strict_sni_host: orNull(flag()),
   trace: only([false], 'trace'),
   trusted_proxies_unix: only([false], 'trusted_proxies_unix'),
   listener_wrappers: notYet('listener_wrappers'),

@@ -23,16 +23,24 @@ import type { UpstreamConfig } from './upstream.ts';
 const DAY_MS = 86_400_000;
 const MAX_STREAM_MS = 30 * DAY_MS;
 
-export interface ReverseProxyConfig {
-  readonly handler: 'reverse_proxy';
+/** What becomes a pool. */
+export interface PoolConfig {
   readonly upstreams: readonly UpstreamConfig[];
   readonly dynamic_upstreams: DynamicUpstreamsConfig | null;
   readonly load_balancing: LoadBalancingConfig;
   readonly health_checks: HealthChecksConfig;
   readonly transport: TransportConfig;
+}
+
+export interface ReverseProxyConfig extends PoolConfig {
+  readonly handler: 'reverse_proxy';
   readonly trusted_proxies: readonly string[];
   /** Bytes of a request body that are read before an upstream is asked; 0 = none. */
   readonly request_buffers: number;
+  /** Bytes of a response body that are read before the client gets its head; 0 = none. */
+  readonly response_buffers: number;
+  /** Bytes that may wait for either side of a tunnel besides what its socket takes. */
+  readonly stream_buffer_size: number;
   /** Milliseconds a tunnel may last; 0 = any time. */
   readonly stream_timeout: number;
   /** Milliseconds a tunnel lasts once its handler is gone from the config; null = any time. */
@@ -47,7 +55,7 @@ export interface ReverseProxyConfig {
 }
 
 /** A cap is part of the promise that memory is bounded, so `unlimited` (-1) is refused. */
-const requestBuffers = wholeNumber(0, 64 * 1024 * 1024);
+const buffers = wholeNumber(0, 64 * 1024 * 1024);
 
 const headers = object({ request: orNull(headerOpsSchema), response: orNull(responseHeaderOpsSchema) });
 
@@ -68,11 +76,11 @@ export function reverseProxySchema(route: z.ZodType<RouteConfig>): z.ZodType<Rev
     verbose_logs: only([false], 'verbose_logs'),
     circuit_breaker: notYet('circuit_breaker'),
     dynamic_upstreams: orNull(dynamicUpstreamsSchema),
-    request_buffers: requestBuffers.default(0),
-    response_buffers: notYet('response_buffers'),
+    request_buffers: buffers.default(0),
+    response_buffers: buffers.default(0),
     stream_timeout: duration(0, MAX_STREAM_MS).default(0),
     stream_close_delay: orNull(duration(0, MAX_STREAM_MS)),
-    stream_buffer_size: notYet('stream_buffer_size'),
+    stream_buffer_size: buffers.default(0),
     rewrite: orNull(upstreamRewriteSchema),
     handle_response: list(handleResponseSchema(route)).default([]),
   });

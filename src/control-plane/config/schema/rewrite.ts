@@ -1,7 +1,8 @@
 /** Changes of method and target, as the `rewrite` handler and `reverse_proxy` share them. */
 import type { z } from 'zod';
 import { fieldValue, method, re2Pattern } from './patterns.ts';
-import { list, notYet, object, text, wholeNumber } from './primitives.ts';
+import { list, object, orNull, text, wholeNumber } from './primitives.ts';
+import { queryOpsSchema, type QueryOpsConfig } from './query-ops.ts';
 
 export interface RewriteFields {
   readonly method: string;
@@ -10,6 +11,8 @@ export interface RewriteFields {
   readonly strip_path_suffix: string;
   readonly uri_substring: readonly { readonly find: string; readonly replace: string; readonly limit: number }[];
   readonly path_regexp: readonly { readonly find: string; readonly replace: string }[];
+  /** null = none. */
+  readonly query: QueryOpsConfig | null;
 }
 
 const substring = object({
@@ -30,7 +33,7 @@ export interface RewriteShape {
   readonly strip_path_suffix: z.ZodType<string>;
   readonly uri_substring: z.ZodType<RewriteFields['uri_substring']>;
   readonly path_regexp: z.ZodType<RewriteFields['path_regexp']>;
-  readonly query: z.ZodType<undefined>;
+  readonly query: z.ZodType<QueryOpsConfig | null>;
 }
 
 export const rewriteShape: RewriteShape = Object.freeze({
@@ -40,7 +43,7 @@ export const rewriteShape: RewriteShape = Object.freeze({
   strip_path_suffix: text().default(''),
   uri_substring: list(substring).default([]),
   path_regexp: list(pathRegexp).default([]),
-  query: notYet('uri query'),
+  query: orNull(queryOpsSchema),
 });
 
 /** `rewrite` of `reverse_proxy`: only what goes upstream is changed. */

@@ -6,7 +6,15 @@ import { accept, duration, flag, list, object, oneOf, orNull, textLike, wholeNum
 import { MAX_WEIGHT } from './upstream.ts';
 
 export interface PlainPolicyConfig {
-  readonly policy: 'random' | 'least_conn' | 'round_robin' | 'first' | 'uri_hash';
+  readonly policy:
+    | 'random'
+    | 'least_conn'
+    | 'weighted_least_conn'
+    | 'round_robin'
+    | 'first'
+    | 'uri_hash'
+    | 'tuple_hash'
+    | 'quic_cid';
 }
 
 export interface RandomChooseConfig {
@@ -44,6 +52,10 @@ export interface IpHashConfig {
   readonly balance_factor: number | null;
 }
 
+export interface SourceHashConfig extends Pick<IpHashConfig, 'seed' | 'ipv4_prefix' | 'ipv6_prefix' | 'nat64'> {
+  readonly policy: 'source_hash';
+}
+
 export interface CookieConfig {
   readonly policy: 'cookie';
   readonly name: string;
@@ -69,17 +81,22 @@ export type SelectionPolicyConfig =
   | HeaderPolicyConfig
   | QueryPolicyConfig
   | IpHashConfig
+  | SourceHashConfig
   | CookieConfig;
 
 const TEN_YEARS_MS = 3650 * 86_400_000;
 
-const ipHashFields = {
-  on_failure: oneOf(['home', 'all']).default('home'),
-  mapping: oneOf(['modulo', 'rendezvous']).default('modulo'),
+const clientKeyFields = {
   seed: orNull(wholeNumber(0, 0xffff_ffff)),
   ipv4_prefix: wholeNumber(1, 32).default(32),
   ipv6_prefix: wholeNumber(1, 128).default(64),
   nat64: list(nat64Prefix()).default([]),
+};
+
+const ipHashFields = {
+  on_failure: oneOf(['home', 'all']).default('home'),
+  mapping: oneOf(['modulo', 'rendezvous']).default('modulo'),
+  ...clientKeyFields,
   balance_factor: orNull(balanceFactor()),
 };
 
@@ -92,6 +109,8 @@ function ipHash(name: IpHashConfig['policy']): z.ZodType<IpHashConfig> {
       error: "balance_factor does not go with on_failure 'all': a server passed over would move clients of all others",
     });
 }
+
+const sourceHash: z.ZodType<SourceHashConfig> = object({ policy: z.literal('source_hash'), ...clientKeyFields });
 
 function balanceFactor(): z.ZodType<number> {
   return accept('a number from 1 to 100', (value) => {
@@ -177,6 +196,7 @@ export const selectionPolicySchema: z.ZodType<SelectionPolicyConfig> = moduleOf<
   modules: () => ({
     random: plain('random'),
     least_conn: plain('least_conn'),
+    weighted_least_conn: plain('weighted_least_conn'),
     round_robin: plain('round_robin'),
     first: plain('first'),
     uri_hash: plain('uri_hash'),
@@ -186,6 +206,9 @@ export const selectionPolicySchema: z.ZodType<SelectionPolicyConfig> = moduleOf<
     query,
     ip_hash: ipHash('ip_hash'),
     client_ip_hash: ipHash('client_ip_hash'),
+    source_hash: sourceHash,
+    tuple_hash: plain('tuple_hash'),
+    quic_cid: plain('quic_cid'),
     cookie,
   }),
   notYet: [],

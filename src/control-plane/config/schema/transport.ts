@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { parseIp } from '../../../shared/net/ip.ts';
 import { moduleOf } from './module.ts';
 import { resolverAddress } from './patterns.ts';
+import { type UpstreamTlsConfig, upstreamTls } from './upstream-tls.ts';
 import {
   accept,
   duration,
@@ -30,6 +31,8 @@ export interface TransportConfig {
   /** Bytes. */
   readonly max_response_header_size: number;
   readonly keep_alive: KeepAliveConfig;
+  /** Open connections to one address, 0 = any number. */
+  readonly max_conns_per_host: number;
   /** Sent at the beginning of every connection; null = none. */
   readonly proxy_protocol: 'v1' | 'v2' | null;
   /** IP address that connections are made from; null = any. */
@@ -39,6 +42,10 @@ export interface TransportConfig {
   /** Milliseconds in which no byte of a request is taken, 0 = any. */
   readonly write_timeout: number;
   readonly resolver: { readonly addresses: readonly string[] } | null;
+  /** null = in the clear. */
+  readonly tls: UpstreamTlsConfig | null;
+  /** HTTP versions as written, empty = 1.1, and 2 where TLS agrees on it. */
+  readonly versions: readonly string[];
 }
 
 export interface KeepAliveConfig {
@@ -46,12 +53,15 @@ export interface KeepAliveConfig {
   /** Milliseconds. */
   readonly idle_timeout: number;
   readonly max_idle_conns_per_host: number;
+  /** Milliseconds between keep-alive probes of TCP, and before the first one. */
+  readonly probe_interval: number;
 }
 
 const DEFAULT_KEEP_ALIVE: KeepAliveConfig = Object.freeze({
   enabled: true,
   idle_timeout: 120_000,
   max_idle_conns_per_host: 1024,
+  probe_interval: 15_000,
 });
 
 const keepAlive: z.ZodType<KeepAliveConfig> = object({
@@ -59,22 +69,15 @@ const keepAlive: z.ZodType<KeepAliveConfig> = object({
   idle_timeout: duration(1, DAY_MS).default(DEFAULT_KEEP_ALIVE.idle_timeout),
   max_idle_conns_per_host: wholeNumber(1, 65_535).default(DEFAULT_KEEP_ALIVE.max_idle_conns_per_host),
   max_idle_conns: notYet('keepalive_idle_conns'),
-  probe_interval: notYet('keepalive_interval'),
+  probe_interval: duration(1000, DAY_MS).default(DEFAULT_KEEP_ALIVE.probe_interval),
 });
 
-/** HTTP/2 needs TLS to an upstream, so a list that also has 1.1 means 1.1 on a plain connection. */
-const versions = list(text('a version such as 1.1')).superRefine((words, context) => {
-  const missing = missingVersion(words);
-  if (missing === null) return;
-  context.addIssue({ code: 'custom', message: `'${missing}' is not supported yet`, params: { [NOT_YET]: true } });
+const versions = list(text('a version: 1.1, 2 or h2c')).superRefine((words, context) => {
+  const strange = words.find((word) => word !== '1.1' && word !== '2' && word !== 'h2c');
+  if (strange === undefined) return;
+  const message = strange === '3' ? "'version 3' is not supported yet" : `unknown version '${strange}': 1.1, 2 or h2c`;
+  context.addIssue({ code: 'custom', message, params: { [NOT_YET]: strange === '3' } });
 });
-
-function missingVersion(words: readonly string[]): string | null {
-  if (words.includes('h2c')) return 'h2c upstreams';
-  const strange = words.find((word) => word !== '1.1' && word !== '2');
-  if (strange !== undefined) return `version ${strange}`;
-  return words.includes('1.1') ? null : 'versions without 1.1';
-}
 
 const networkProxy = moduleOf<{ from: 'none' }>({
   key: 'from',
@@ -94,10 +97,10 @@ const http: z.ZodType<TransportConfig> = object({
   max_response_header_size: wholeNumber(1024, 16 * 1024 * 1024).default(65_536),
   keep_alive: keepAlive.default(DEFAULT_KEEP_ALIVE),
   resolver: orNull(object({ addresses: list(resolverAddress()) })),
-  versions: versions.optional(),
+  versions: versions.default([]),
   compression: only([false], 'compression'),
   network_proxy: networkProxy.optional(),
-  tls: notYet('https upstreams'),
+  tls: orNull(upstreamTls),
   proxy_protocol: orNull(oneOf(['v1', 'v2'])),
   forward_proxy_url: notYet('forward_proxy_url'),
   read_buffer_size: notYet('read_buffer'),
@@ -106,7 +109,7 @@ const http: z.ZodType<TransportConfig> = object({
   write_timeout: duration(0, DAY_MS).default(0),
   dial_fallback_delay: notYet('dial_fallback_delay'),
   expect_continue_timeout: notYet('expect_continue_timeout'),
-  max_conns_per_host: notYet('max_conns_per_host'),
+  max_conns_per_host: wholeNumber(0, 1_000_000).default(0),
   local_address: orNull(localAddress),
 });
 

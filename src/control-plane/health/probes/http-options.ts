@@ -1,51 +1,65 @@
 import type { RE2JS } from 're2js';
-import { localProxyHeader } from '../../../shared/net/proxy-header.ts';
-import type { CheckSpec } from '../../compile/compiled.ts';
+import { joinHostPort } from '../../../shared/net/address.ts';
+import type { ProbeOptions, ProbeTarget } from '../probe.ts';
+import type { HttpProbeSpec } from '../probe-spec.ts';
+import type { ConnectionOptions } from './connection.ts';
 
-const DEFAULT_MAX_BODY_BYTES = 1_048_576;
 /** Placeholder of Caddy for the upstream a check is about. */
 const TARGET_PLACEHOLDER = '{http.reverse_proxy.active.target_upstream}';
 
 /** One HTTP check, ready to be run against any address. */
-export interface HttpProbeOptions {
+export interface HttpProbeOptions extends ConnectionOptions {
   readonly method: string;
   /** Path and query, sent as they are. */
   readonly uri: string;
-  /** `host:port` of the upstream as configured: the Host field unless `headers` has one. */
-  readonly authority: string;
+  readonly version: HttpProbeSpec['version'];
+  /** The Host field unless `headers` has one; null = none. */
+  readonly host: string | null;
   /** Alternating name and value. */
   readonly headers: readonly string[];
   readonly body: string;
-  /** 0 = any 2xx; 1…5 = that class; else that code. */
-  readonly expectStatus: number;
+  /** Codes, and 1 … 5 for classes. */
+  readonly statuses: readonly number[];
   /** Searched in the body, null = any body will do. */
   readonly expectBody: RE2JS | null;
+  /** 0 = the head is enough. */
   readonly maxBodyBytes: number;
   readonly followRedirects: boolean;
-  /** Goes in front of each request; latin1, '' = nothing. */
-  readonly preface: string;
-  /** IP address it is made from; absent = any. */
-  readonly localAddress?: string;
   /** For the whole exchange, redirects included. */
   readonly timeoutMs: number;
 }
 
-/** `authority` is `host:port` of what is checked, as configured; `expectBody` the pattern of the check, compiled. */
-export function httpProbeOptions(check: CheckSpec, authority: string, expectBody: RE2JS | null): HttpProbeOptions {
+/** `target` is what is connected to; `tls` and `expectBody` are those of the check, made ready. */
+export function httpProbeOptions(
+  spec: HttpProbeSpec,
+  { target, tls, expectBody }: Pick<HttpProbeOptions, 'tls' | 'expectBody'> & { readonly target: ProbeTarget },
+  options: ProbeOptions,
+): HttpProbeOptions {
+  const { authority } = options;
   return {
-    method: check.method,
-    uri: check.uri,
-    authority,
-    headers: check.headers.map((text) => text.replaceAll(TARGET_PLACEHOLDER, authority)),
-    body: check.body,
-    expectStatus: check.expectStatus,
+    ...options,
+    method: spec.method,
+    uri: spec.uri,
+    version: spec.version,
+    host: hostOf(spec, target, authority),
+    headers: spec.headers.map((text) => text.replaceAll(TARGET_PLACEHOLDER, authority)),
+    body: spec.body,
+    statuses: spec.statuses,
     expectBody,
-    maxBodyBytes: check.maxBytes === 0 ? DEFAULT_MAX_BODY_BYTES : check.maxBytes,
-    followRedirects: check.followRedirects,
-    preface: check.proxyProtocol === undefined ? '' : localProxyHeader(check.proxyProtocol),
-    timeoutMs: check.timeoutMs,
-    ...(check.localAddress === undefined ? {} : { localAddress: check.localAddress }),
+    maxBodyBytes: spec.maxBytes,
+    followRedirects: spec.followRedirects,
+    tls,
+    alpn: 'http/1.1',
   };
+}
+
+/** The port is left out where it is the scheme's own (RFC 9110 section 7.2). */
+function hostOf({ host, tls }: HttpProbeSpec, target: ProbeTarget, authority: string): string | null {
+  if (host === 'none') return null;
+  if (host === 'upstream') return authority;
+  if (host !== 'address') return host.name;
+  const text = joinHostPort(target.host, target.port);
+  return text.endsWith(tls === null ? ':80' : ':443') ? text.slice(0, text.lastIndexOf(':')) : text;
 }
 
 /** The request of one exchange as bytes to send (latin1 head, UTF-8 body). */
@@ -58,22 +72,20 @@ export function probeRequest(options: HttpProbeOptions, method: string, uri: str
   }
   const body = method === options.method ? Buffer.from(options.body, 'utf8') : Buffer.alloc(0);
   const standard: (readonly [string, string])[] = [
-    ['Host', options.authority],
+    ...(options.host === null ? [] : [['Host', options.host] as const]),
     ['User-Agent', 'holdfast-health'],
     ['Connection', 'close'],
   ];
   if (body.length > 0) standard.push(['Content-Length', String(body.length)]);
   const lines = standard.filter(([name]) => !given.has(name.toLowerCase())).map(([name, value]) => `${name}: ${value}`);
-  const head = [`${method} ${uri} HTTP/1.1`, ...lines, ...own, '', ''].join('\r\n');
-  return Buffer.concat([Buffer.from(options.preface + head, 'latin1'), body]);
+  const head = [`${method} ${uri} HTTP/${options.version}`, ...lines, ...own, '', ''].join('\r\n');
+  return Buffer.concat([Buffer.from(head, 'latin1'), body]);
 }
 
-export function acceptsStatus(expected: number, status: number): boolean {
-  if (expected === 0) return status >= 200 && status <= 299;
-  return expected <= 5 ? Math.floor(status / 100) === expected : status === expected;
+export function acceptsStatus(expected: readonly number[], status: number): boolean {
+  return expected.some((one) => (one <= 5 ? Math.floor(status / 100) === one : status === one));
 }
 
-export function describeExpectedStatus(expected: number): string {
-  if (expected === 0) return '2xx';
-  return expected <= 5 ? `${expected}xx` : String(expected);
+export function describeExpectedStatus(expected: readonly number[]): string {
+  return expected.map((one) => (one <= 5 ? `${one}xx` : String(one))).join(' or ');
 }

@@ -17,10 +17,11 @@ export function redirectTarget(
 ): string | null {
   const location = response.field('location');
   if (!REDIRECTS.has(response.status) || location === '') return null;
-  const base = `http://${options.authority}`;
+  const scheme = options.tls === null ? 'http' : 'https';
+  const base = `${scheme}://${options.authority}`;
   const next = URL.parse(location, `${base}${uri}`);
-  if (next === null || next.protocol !== 'http:') return null;
-  const own = [base, `http://${joinHostPort(target.host, target.port)}`, `http://${hostField(options)}`];
+  if (next === null || next.protocol !== `${scheme}:`) return null;
+  const own = [base, `${scheme}://${joinHostPort(target.host, target.port)}`, `${scheme}://${hostField(options)}`];
   const same = own.some((text) => URL.parse(text)?.host === next.host);
   return same ? `${next.pathname}${next.search}` : null;
 }
@@ -30,5 +31,5 @@ function hostField(options: HttpProbeOptions): string {
   for (let at = 0; at + 1 < options.headers.length; at += 2) {
     if (options.headers[at]!.toLowerCase() === 'host') return options.headers[at + 1]!;
   }
-  return options.authority;
+  return options.host ?? options.authority;
 }

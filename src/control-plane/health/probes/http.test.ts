@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { test } from 'node:test';
 import { RE2JS } from 're2js';
 import { systemClock } from '../../../shared/clock.ts';
-import { probeContract, startServer, untilDecided } from '../probe.contract.ts';
+import { startServer, tcpProbeContract, untilDecided } from '../tcp-probe.contract.ts';
 import type { ProbeResult } from '../probe.ts';
 import type { HttpProbeOptions } from './http-options.ts';
 import { httpProbe } from './http.ts';
@@ -15,14 +15,16 @@ import { isLocalTrouble } from './local-trouble.ts';
 const DEFAULTS: HttpProbeOptions = {
   method: 'GET',
   uri: '/healthz',
+  version: '1.1',
   authority: 'backend.test:3000',
+  host: 'backend.test:3000',
   headers: [],
   body: '',
-  expectStatus: 0,
+  statuses: [2],
   expectBody: null,
   maxBodyBytes: 1_048_576,
   followRedirects: false,
-  preface: '',
+  tls: null,
   timeoutMs: 10_000,
 };
 
@@ -60,7 +62,7 @@ async function probeHttp(handler: http.RequestListener, options: Partial<HttpPro
 
 const stay = (): void => {};
 
-probeContract({
+tcpProbeContract({
   name: 'http probe',
   probe: httpProbe,
   options: (timeoutMs) => ({ ...DEFAULTS, timeoutMs }),
@@ -146,12 +148,13 @@ test('a wrong status is told even when the body behind it never ends', async () 
   assert.equal(result.body, 'partial');
 });
 
-test('the expected status is a class, a code, or any 2xx', async () => {
+test('the expected status is a class or a code, and several may be listed', async () => {
   const answer = (status: number): string => `HTTP/1.1 ${status} X\r\nContent-Length: 0\r\n\r\n`;
-  const outcome = async (status: number, expectStatus: number): Promise<string> =>
-    (await probeBytes(answer(status), { expectStatus })).outcome;
-  assert.equal(await outcome(299, 0), 'pass');
-  assert.equal(await outcome(302, 0), 'fail');
+  const outcome = async (status: number, ...statuses: number[]): Promise<string> =>
+    (await probeBytes(answer(status), { statuses })).outcome;
+  assert.equal(await outcome(299, 2), 'pass');
+  assert.equal(await outcome(302, 2), 'fail');
+  assert.equal(await outcome(302, 2, 3), 'pass');
   assert.equal(await outcome(404, 4), 'pass');
   assert.equal(await outcome(200, 4), 'fail');
   assert.equal(await outcome(418, 418), 'pass');

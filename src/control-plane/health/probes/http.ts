@@ -1,7 +1,17 @@
+import { RE2JS } from 're2js';
 import type { Probe, ProbeDeps, ProbeResult, ProbeTarget } from '../probe.ts';
+import type { HttpProbeSpec } from '../probe-spec.ts';
+import type { TlsContexts } from '../tls-contexts.ts';
 import type { ReasonWord } from '../reasons.ts';
 import { exchange, type ExchangeResult } from './http-exchange.ts';
-import { acceptsStatus, describeExpectedStatus, probeRequest, type HttpProbeOptions } from './http-options.ts';
+import { exchangeOverHttp2 } from './http2-exchange.ts';
+import {
+  acceptsStatus,
+  describeExpectedStatus,
+  httpProbeOptions,
+  probeRequest,
+  type HttpProbeOptions,
+} from './http-options.ts';
 import { redirectTarget } from './http-redirect.ts';
 import type { ResponseReader } from './http-response.ts';
 
@@ -16,7 +26,7 @@ interface Hop {
   readonly redirects: number;
 }
 
-/** An HTTP/1.1 exchange on a socket of its own, read to the end of the body (or `maxBodyBytes`). */
+/** An HTTP/1 exchange on a socket of its own, read to the end of the body (or `maxBodyBytes`). */
 export const httpProbe: Probe<HttpProbeOptions> = {
   async run(target, options, deps) {
     const startedAt = deps.clock.now();
@@ -35,6 +45,16 @@ export const httpProbe: Probe<HttpProbeOptions> = {
   },
 };
 
+/** `health_uri` and `health http`. */
+export function httpCheck(spec: HttpProbeSpec, contexts: TlsContexts): Probe {
+  const tls = contexts.ready(spec.tls);
+  const pattern = spec.expectBody === '' ? null : RE2JS.compile(spec.expectBody);
+  return {
+    run: (target, options, deps) =>
+      httpProbe.run(target, httpProbeOptions(spec, { target, tls, expectBody: pattern }, options), deps),
+  };
+}
+
 /** Asks, and goes after redirects to the same address when the check wants that. */
 async function follow(
   target: ProbeTarget,
@@ -45,15 +65,16 @@ async function follow(
   let hop: Hop = { method: options.method, uri: options.uri, redirects: 0 };
   for (;;) {
     const { method, uri, redirects } = hop;
-    const result = await exchange(
+    const ask = options.version === '2' ? exchangeOverHttp2 : exchange;
+    const result = await ask(
       target,
       {
+        ...options,
         method,
         bytes: probeRequest(options, method, uri),
-        ...(options.localAddress === undefined ? {} : { localAddress: options.localAddress }),
         timeoutMs: Math.max(1, options.timeoutMs - (deps.clock.now() - startedAt)),
-        maxBodyBytes: options.maxBodyBytes,
-        suffices: (response) => failsAlready(options, response),
+        maxBodyBytes: Math.max(BODY_EXCERPT_BYTES, options.maxBodyBytes),
+        suffices: (response) => sufficesAlready(options, response),
       },
       deps,
     );
@@ -69,10 +90,11 @@ function methodAfter(status: number, method: string): string {
   return status === 307 || status === 308 || method === 'HEAD' ? method : 'GET';
 }
 
-/** The status is wrong and enough of the body is here to show. */
-function failsAlready(options: HttpProbeOptions, response: ResponseReader): boolean {
-  const wrong = response.status !== 0 && !acceptsStatus(options.expectStatus, response.status);
-  return wrong && response.bodyBytes >= BODY_EXCERPT_BYTES;
+/** The head is all that counts, or the status is wrong and enough of the body is here to show. */
+function sufficesAlready(options: HttpProbeOptions, response: ResponseReader): boolean {
+  if (response.status === 0) return false;
+  if (acceptsStatus(options.statuses, response.status)) return options.maxBodyBytes === 0;
+  return response.bodyBytes >= BODY_EXCERPT_BYTES;
 }
 
 interface Judgement {
@@ -84,7 +106,7 @@ function judgeResponse(options: HttpProbeOptions, end: ExchangeResult): Judgemen
   const { response } = end;
   if (end.reason === 'LOCAL_TROUBLE' || end.reason === 'HTTP_INVALID_HEADER' || response.status === 0) return end;
   // A wrong status is the better explanation even when the body behind it broke off.
-  if (!acceptsStatus(options.expectStatus, response.status))
+  if (!acceptsStatus(options.statuses, response.status))
     return { reason: 'HTTP_CODE_NOT_MATCH', detail: wrongStatus(options, response) };
   if (end.reason !== '') return end;
   if (options.expectBody !== null && !options.expectBody.test(response.body().toString('utf8'))) {
@@ -100,6 +122,6 @@ function judgeResponse(options: HttpProbeOptions, end: ExchangeResult): Judgemen
 function wrongStatus(options: HttpProbeOptions, response: ResponseReader): string {
   const location = response.field('location');
   const redirected = response.status >= 300 && response.status <= 399 && location !== '';
-  const seen = `status ${response.status}, expected ${describeExpectedStatus(options.expectStatus)}`;
+  const seen = `status ${response.status}, expected ${describeExpectedStatus(options.statuses)}`;
   return redirected ? `${seen}; it redirects to ${location.slice(0, 200)}` : seen;
 }

@@ -27,7 +27,8 @@ export function isWildcardHost(pattern: string): boolean {
   return pattern.includes('*');
 }
 
-function matchesLabels(patterns: readonly (readonly string[])[], labels: readonly string[]): boolean {
+/** One of the patterns fits, label by label. */
+export function matchesLabels(patterns: readonly (readonly string[])[], labels: readonly string[]): boolean {
   return patterns.some(
     (pattern) =>
       pattern.length === labels.length && pattern.every((label, index) => label === '*' || label === labels[index]),

@@ -1,6 +1,6 @@
 import { lowerAscii, toBytes } from '../bytes.ts';
 import { compileGlob, compileRawGlob, rawUnits } from '../glob.ts';
-import { cleanPath, type NormalPath } from '../path.ts';
+import { cleanPath, type NormalPath, type PathReader } from '../path.ts';
 import { pathOf } from '../target.ts';
 import { compileWildcard } from '../wildcard.ts';
 import type { MatchContext, Matcher, PlanOf } from './matcher.ts';
@@ -26,6 +26,12 @@ export function compilePath(plan: PlanOf<'path'>, context: MatchContext): Matche
     }
     return false;
   };
+}
+
+/** As `compilePath`, for a target that no request stands behind. */
+export function compileTargetTest(paths: readonly string[], readPath: PathReader): (target: string) => boolean {
+  const tests = paths.map((path) => compilePattern(lowerAscii(toBytes(path))));
+  return (target) => tests.some((test) => test(target, readPath(target)));
 }
 
 function compilePattern(pattern: string): PathTest {

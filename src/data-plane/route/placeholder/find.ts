@@ -10,6 +10,7 @@ import { requestPlaceholder } from './request.ts';
 
 const PROXY = 'http.reverse_proxy.';
 const REGEXP = 'http.regexp.';
+const USER = 'http.auth.user.id';
 
 /** Names of Caddy's that would silently be empty here. */
 const UNSUPPORTED: readonly string[] = [
@@ -30,6 +31,7 @@ export function findPlaceholder(name: string, facts: ProcessFacts): Placeholder 
   if (name.startsWith(REGEXP)) return capture(toBytes(name.slice(REGEXP.length)));
   const found = requestPlaceholder(name) ?? errorPlaceholder(name) ?? processPlaceholder(name, facts);
   if (found !== null) return found;
+  if (name === USER) return { read: (request) => toBytes(request.notes?.user ?? '') };
   if (facts.mapped?.has(name)) return { read: (request) => request.notes?.mapped(name, request) };
   if (UNSUPPORTED.some((prefix) => name.startsWith(prefix))) {
     throw new ConfigError(`placeholder {${name}} is not supported; remove it`);

@@ -1,6 +1,7 @@
 /** `http.request.…` and `http.vars.…`. */
 import { joinHostPort } from '../../../shared/net/address.ts';
 import { FIELD_COOKIE } from '../../http1/head.ts';
+import { readTlsFact } from '../tls-facts.ts';
 import type { RequestView } from '../request-view.ts';
 import { portOfAuthority } from '../target.ts';
 import type { Placeholder, Read } from './placeholder.ts';
@@ -33,6 +34,10 @@ export function requestPlaceholder(name: string): Placeholder | null {
   const rest = name.slice(REQUEST.length);
   const fixed = Object.hasOwn(FIXED, rest) ? FIXED[rest] : undefined;
   if (fixed !== undefined) return { read: fixed };
+  if (rest.startsWith('tls.')) {
+    const read = readTlsFact(rest.slice('tls.'.length));
+    return read === undefined ? null : { read: (request) => read(request.tls) };
+  }
   if (rest.startsWith('header.')) return { read: field(rest.slice('header.'.length)) };
   if (rest.startsWith('cookie.')) return { read: cookie(rest.slice('cookie.'.length)) };
   if (/^host\.labels\.\d{1,3}$/.test(rest)) return { read: hostLabel(Number(rest.slice('host.labels.'.length))) };

@@ -16,6 +16,8 @@ export interface ProxyDraft {
   readonly loadBalancing: JsonObject;
   readonly active: JsonObject;
   readonly passive: JsonObject;
+  /** `health <probe>`; null = not written. */
+  probe: JsonObject | null;
   readonly headersUp: HeaderOps;
   readonly headersDown: HeaderOps;
   readonly rewrite: JsonObject;

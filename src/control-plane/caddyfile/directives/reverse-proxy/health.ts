@@ -3,6 +3,7 @@ import { type JsonObject, ownList, setOwn } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { blockOf, duration, flag, integer, one, some, statusOrClass, texts } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
+import { parseHealthBlock } from '../../health/block.ts';
 import { type ProxyDraft, put, type Subdirective, type SubdirectiveTable } from './draft.ts';
 import { warn } from '../../context.ts';
 
@@ -18,8 +19,12 @@ function count(field: string, label: string): Subdirective {
   return (line, draft) => put(draft, draft.active, field, integer(one(line), label), line);
 }
 
-/** `health_*`: the active check. */
+/** `health <probe> { … }` and `health_*`: the active check. */
 export const HEALTH_SUBDIRECTIVES: SubdirectiveTable = {
+  health: (line, draft) => {
+    if (draft.probe !== null) throw failure(line.name, 'a pool has one health block');
+    draft.probe = parseHealthBlock(line, draft.context.adaptation.origins);
+  },
   health_uri: text('uri'),
   health_path: (line, draft) => {
     warn(draft.context.adaptation, line.name, 'health_path', 'health_path is deprecated: write health_uri instead');

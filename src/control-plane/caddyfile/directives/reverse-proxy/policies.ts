@@ -4,7 +4,7 @@ import { failure } from '../../syntax/failure.ts';
 import { blockOf, flag, integer, oneWithBlock, some, wrongCount } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
 import { parseCookie } from './policy-cookie.ts';
-import { parseIpHash } from './policy-ip-hash.ts';
+import { parseIpHash, parseSourceHash } from './policy-ip-hash.ts';
 
 /** Parses the policy's own line: its name, arguments and block. */
 export type PolicyParser = (line: Statement, tools: PolicyTools) => JsonObject;
@@ -59,8 +59,12 @@ const POLICIES: Readonly<Record<string, PolicyParser>> = {
   round_robin: plain,
   weighted_round_robin: weighted,
   first: plain,
+  weighted_least_conn: plain,
   ip_hash: parseIpHash,
   client_ip_hash: parseIpHash,
+  source_hash: parseSourceHash,
+  tuple_hash: plain,
+  quic_cid: plain,
   uri_hash: plain,
   query: keyed('key'),
   header: keyed('field'),

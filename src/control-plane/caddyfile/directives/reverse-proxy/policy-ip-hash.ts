@@ -8,12 +8,21 @@ import type { PolicyTools } from './policies.ts';
 
 type Option = (line: Statement, policy: JsonObject) => void;
 
-const OPTIONS: Readonly<Record<string, Option>> = {
-  on_failure: (line, policy) => void (policy['on_failure'] = choice(line, ['home', 'all'])),
-  mapping: (line, policy) => void (policy['mapping'] = choice(line, ['modulo', 'rendezvous'])),
+/** What makes the key of a client address. */
+const KEY_OPTIONS: Readonly<Record<string, Option>> = {
   seed: (line, policy) => void (policy['seed'] = bounded(line, 0xffff_ffff)),
   ipv4_prefix: (line, policy) => void (policy['ipv4_prefix'] = bounded(line, 32)),
   ipv6_prefix: (line, policy) => void (policy['ipv6_prefix'] = bounded(line, 128)),
+  nat64: (line, policy) => {
+    const known = policy['nat64'];
+    policy['nat64'] = [...(Array.isArray(known) ? known : []), ...texts(some(line, 1))];
+  },
+};
+
+const OPTIONS: Readonly<Record<string, Option>> = {
+  on_failure: (line, policy) => void (policy['on_failure'] = choice(line, ['home', 'all'])),
+  mapping: (line, policy) => void (policy['mapping'] = choice(line, ['modulo', 'rendezvous'])),
+  ...KEY_OPTIONS,
   balance_factor: (line, policy) => {
     const token = one(line);
     const factor = /^\d+(\.\d+)?$/.test(token.text) ? Number(token.text) : Number.NaN;
@@ -22,24 +31,33 @@ const OPTIONS: Readonly<Record<string, Option>> = {
     }
     policy['balance_factor'] = factor;
   },
-  nat64: (line, policy) => {
-    const known = policy['nat64'];
-    policy['nat64'] = [...(Array.isArray(known) ? known : []), ...texts(some(line, 1))];
-  },
 };
 
 /**
  * `ip_hash { on_failure home|all; mapping modulo|rendezvous; seed <n>; ipv4_prefix <n>; ipv6_prefix <n>;
  * nat64 <cidr>…; balance_factor <1…100> }`.
  */
-export function parseIpHash(line: Statement, { origins }: PolicyTools): JsonObject {
+export function parseIpHash(line: Statement, tools: PolicyTools): JsonObject {
+  return parseByAddress(line, tools, OPTIONS);
+}
+
+/** `source_hash { seed <n>; ipv4_prefix <n>; ipv6_prefix <n>; nat64 <cidr>… }`. */
+export function parseSourceHash(line: Statement, tools: PolicyTools): JsonObject {
+  return parseByAddress(line, tools, KEY_OPTIONS);
+}
+
+function parseByAddress(
+  line: Statement,
+  { origins }: PolicyTools,
+  options: Readonly<Record<string, Option>>,
+): JsonObject {
   some({ ...line, block: null }, 0, 0);
   const policy: JsonObject = { policy: line.name.text };
   for (const option of blockOf(line)) {
     const { text } = option.name;
-    const parse = Object.hasOwn(OPTIONS, text) ? OPTIONS[text] : undefined;
+    const parse = Object.hasOwn(options, text) ? options[text] : undefined;
     if (parse === undefined) {
-      throw failure(option.name, `unrecognized option '${text}'${nearestHint(text, Object.keys(OPTIONS))}`);
+      throw failure(option.name, `unrecognized option '${text}'${nearestHint(text, Object.keys(options))}`);
     }
     if (text !== 'nat64' && policy[text] !== undefined) throw failure(option.name, `${text} already specified`);
     trackFields([policy], option, origins, () => parse(option, policy));

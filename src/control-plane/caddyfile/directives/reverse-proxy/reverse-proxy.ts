@@ -66,6 +66,7 @@ export function newDraft(context: SiteContext): ProxyDraft {
     loadBalancing: {},
     active: {},
     passive: {},
+    probe: null,
     headersUp: newHeaderOps(),
     headersDown: newHeaderOps(),
     rewrite: {},
@@ -93,7 +94,7 @@ export function finishDraft(draft: ProxyDraft): JsonObject {
   const parts: Readonly<Record<string, JsonObject | JsonObject[] | null>> = {
     upstreams: draft.upstreams,
     load_balancing: draft.loadBalancing,
-    health_checks: pick({ active: draft.active, passive: draft.passive }),
+    health_checks: pick({ active: draft.active, passive: draft.passive, probe: draft.probe }),
     headers: pick({ request: headerOpsJson(draft.headersUp), response: headerOpsJson(draft.headersDown) }),
     rewrite: draft.rewrite,
     transport: finishTransport(draft),

@@ -45,12 +45,14 @@ export const TLS_OPTIONS: Readonly<Record<string, Option>> = {
   tls_except_ports: tls((line) => ({ except_ports: texts(some(line, 1)) })),
 };
 
-/** `tls_trust_pool file [<pem>…] { pem_file <pem>… }`. */
-function trustPool(line: Statement): JsonObject {
+/** `tls_trust_pool file [<pem>…] { pem_file <pem>… }`, or `tls_trust_pool inline { trust_der <base64>… }`. */
+export function trustPool(line: Statement): JsonObject {
   const [provider, ...paths] = line.args;
   if (provider === undefined) throw wrongCount(line);
+  if (provider.text === 'inline') return inlinePool(line);
   if (provider.text !== 'file') {
-    throw failure(provider, `module not registered: tls.ca_pool.source.${provider.text}; the only source is file`);
+    const what = `module not registered: tls.ca_pool.source.${provider.text}`;
+    throw failure(provider, `${what}; the sources are file and inline`);
   }
   const files = texts(paths);
   for (const option of blockOf(line)) {
@@ -59,4 +61,15 @@ function trustPool(line: Statement): JsonObject {
   }
   if (files.length === 0) throw failure(line.name, 'no PEM files specified');
   return { provider: 'file', pem_files: files };
+}
+
+function inlinePool(line: Statement): JsonObject {
+  if (line.args.length > 1) throw wrongCount(line);
+  const certificates: string[] = [];
+  for (const option of blockOf(line)) {
+    if (option.name.text !== 'trust_der') throw failure(option.name, `unrecognized subdirective ${option.name.text}`);
+    certificates.push(...texts(some(option, 1)));
+  }
+  if (certificates.length === 0) throw failure(line.name, 'no certificates specified');
+  return { provider: 'inline', trusted_ca_certs: certificates };
 }
