@@ -15,6 +15,7 @@ const PLANES = [
 /** Parts of the data plane without I/O, clock or chance: `explain` and `hash` get a worker's own answer from them. */
 const PURE_FILES = [
   'http1/(head|limits|errors|request-parser)',
+  'layer4/(answer|flow-request|flow-view|quic-packet|routes)',
   'pool/pool',
   'proxy/(hop-fields|proxy-values|request-facts|request-lines)',
   'process-facts',

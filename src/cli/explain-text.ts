@@ -23,7 +23,7 @@ export function explainText(explanation: Explanation): string {
   ];
   switch (outcome.kind) {
     case 'proxy':
-      lines.push(...proxyLines(outcome.proxy));
+      lines.push(...proxyLines(outcome.proxy, 'the client gets a 503'));
       break;
     case 'respond':
       lines.push(...block('answer', [`${outcome.status}, by Holdfast itself`, ...outcome.fields, outcome.body]));
@@ -45,7 +45,7 @@ export function explainText(explanation: Explanation): string {
   return `${lines.map(printable).join('\n')}\n`;
 }
 
-function block(title: string, lines: readonly string[]): string[] {
+export function block(title: string, lines: readonly string[]): string[] {
   const [first = '', ...rest] = lines.filter((line) => line !== '');
   return [title.padEnd(INDENT.length) + first, ...rest.map((line) => INDENT + line)];
 }
@@ -56,12 +56,13 @@ function clientLines({ address, header, hops, why }: ClientExplanation): string[
   return [address, ...(walk.length === 0 ? [] : [`${header}, from the right:`, ...walk]), why];
 }
 
-function proxyLines(proxy: ProxyExplanation): string[] {
+/** `refusal`: what becomes of it when nobody may be picked. */
+export function proxyLines(proxy: ProxyExplanation, refusal: string): string[] {
   const { picked } = proxy;
   return [
     ...block('pool', [`${proxy.policy} over ${proxy.size} upstreams (${proxy.pool})`, ...proxy.steps]),
     ...block('upstreams', memberLines(proxy)),
-    ...block('picked', picked === null ? ['none: the client gets a 503'] : [pickedText(picked, proxy)]),
+    ...block('picked', picked === null ? [`none: ${refusal}`] : [pickedText(picked, proxy)]),
     ...(proxy.next.length === 0
       ? []
       : block('then', [`${proxy.next.join(', ')} (when the one before cannot be reached)`])),
@@ -88,7 +89,7 @@ function memberLines({ members, size }: ProxyExplanation): string[] {
   return left === 0 ? lines : [...lines, `… and ${left} more`];
 }
 
-function printable(text: string): string {
+export function printable(text: string): string {
   return text.replace(/[\p{Cc}]/gu, (char) => JSON.stringify(char).slice(1, -1));
 }
 

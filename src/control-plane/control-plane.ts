@@ -324,6 +324,7 @@ class ComposedControlPlane implements ControlPlane {
       onMembers: (pool, rows) => this.#fleet.broadcast({ type: 'pool', pool, rows }),
       onForget: (slots) => this.#fleet.broadcast({ type: 'forget-slots', slots }),
       onCut: (slots) => this.#fleet.broadcast({ type: 'cut-slots', slots }),
+      onCutPool: (pool, slots, how) => this.#fleet.broadcast({ type: 'cut-pool', pool, slots, how }),
       onEvent: (event) => this.#events.emit(event),
     });
   }
@@ -365,7 +366,7 @@ class ComposedControlPlane implements ControlPlane {
       case 'dial-failed':
         return this.#upstreams.dialFailed(message.slot);
       case 'refused':
-        return this.#upstreams.dialFailed(message.slot);
+        return this.#upstreams.refused(message.slot);
       case 'passive':
         return this.#upstreams.passive(message.pool, message.row, message.outcome, message.strike);
       case 'log':

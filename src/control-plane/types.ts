@@ -125,6 +125,8 @@ export interface ControlEvent {
     | 'best-effort-entered'
     | 'best-effort-left'
     | 'admin-state'
+    | 'drain-passed'
+    | 'drain-finished'
     | 'name-changed'
     | 'name-failed'
     | 'certificate-issued'

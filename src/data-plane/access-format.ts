@@ -24,9 +24,11 @@ function accessLine(record: AccessRecord): string {
   return (
     `{"time":"${new Date(record.wallMs).toISOString()}","client":"${record.client}","peer":"${record.peer}",` +
     `"method":${JSON.stringify(record.method)},"host":${JSON.stringify(record.host)},"target":${JSON.stringify(record.target)},` +
+    `"proto":"${record.proto}",` +
     `"status":${record.status},"bytes":${record.bytes},"duration_ms":${record.durationMs.toFixed(3)},` +
     `"upstream":${JSON.stringify(record.upstream)},"attempts":${record.attempts},"affinity":"${record.affinity}"` +
-    (record.user === '' ? '}\n' : `,"user_id":${JSON.stringify(record.user)}}\n`)
+    (record.user === '' ? '' : `,"user_id":${JSON.stringify(record.user)}`) +
+    (record.fault === '' ? '}\n' : `,"fault":"${record.fault}"}\n`)
   );
 }
 
@@ -34,8 +36,9 @@ type FieldValue = string | number | boolean;
 type Fields = Map<string, FieldValue>;
 
 function fieldsOf(record: AccessRecord): Fields {
-  const { wallMs, durationMs, client, peer, method, host, target, status, bytes, upstream, attempts, affinity, user } =
+  const { wallMs, durationMs, client, peer, method, host, target, status, bytes, upstream, attempts, affinity } =
     record;
+  const { proto, user, fault } = record;
   const time = new Date(wallMs).toISOString();
   const duration = Math.round(durationMs * 1000) / 1000;
   return new Map<string, FieldValue>(
@@ -46,6 +49,7 @@ function fieldsOf(record: AccessRecord): Fields {
       method,
       host,
       target,
+      proto,
       status,
       bytes,
       duration_ms: duration,
@@ -53,6 +57,7 @@ function fieldsOf(record: AccessRecord): Fields {
       attempts,
       affinity,
       ...(user === '' ? {} : { user_id: user }),
+      ...(fault === '' ? {} : { fault }),
     }),
   );
 }

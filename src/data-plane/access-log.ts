@@ -14,6 +14,8 @@ export interface AccessRecord {
   readonly method: string;
   readonly host: string;
   readonly target: string;
+  /** `HTTP/1.1`, `HTTP/2.0`, … */
+  readonly proto: string;
   readonly status: number;
   readonly bytes: number;
   readonly durationMs: number;
@@ -22,6 +24,8 @@ export interface AccessRecord {
   readonly affinity: Affinity;
   /** Who was let in by `basic_auth`; ''. */
   readonly user: string;
+  /** Of a head that was refused, the rule it breaks: a word of `http1/errors.ts`; ''. */
+  readonly fault: string;
 }
 
 export class AccessLog {

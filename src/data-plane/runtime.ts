@@ -17,8 +17,12 @@ import {
 import type { Rows } from '../shared/state-table/table.ts';
 import { AccessLog } from './access-log.ts';
 import { Admission, type Place } from './admission.ts';
+import type { ClientConnection } from './client-connection.ts';
 import { Head } from './http1/head.ts';
+import { inBatches } from './in-batches.ts';
 import { ServerConnection } from './http1/server-connection.ts';
+import { ClientSession } from './http2/client-session.ts';
+import { PrefaceReader } from './http2/preface.ts';
 import { Errands } from './errands/errands.ts';
 import { NewRate } from './layer4/new-rate.ts';
 import { Layer4Server } from './layer4/server.ts';
@@ -29,6 +33,7 @@ import { Endpoints } from './pool/endpoints.ts';
 import { TlsMemory } from './pool/tls-memory.ts';
 import { Streams } from './proxy/streams.ts';
 import type { ProcessFacts } from './route/placeholder/placeholder.ts';
+import type { TlsFacts } from './route/tls-facts.ts';
 import { Sections } from './sections.ts';
 import { HttpServer, type Generation } from './server.ts';
 import { TlsFront } from './tls/front.ts';
@@ -64,13 +69,13 @@ export class Runtime implements WorkerRuntime, World {
   readonly #processFacts: ProcessFacts;
   readonly #sections: Sections;
   readonly #upstreamTls = new TlsMemory();
-  readonly #connections = new Set<ServerConnection>();
+  readonly #connections = new Set<ClientConnection>();
   readonly #admission: Admission;
   readonly #tls: TlsFront;
   readonly #tcpSessions: TcpSessions;
   readonly #udp: UdpListeners;
   /** Places of connections to servers that limit them. */
-  readonly #places = new WeakMap<ServerConnection, Place>();
+  readonly #places = new WeakMap<ClientConnection, Place>();
   readonly #heads: Head[] = [];
   readonly #staged = new Map<number, Staged>();
   /** When a failed dial, or an answer that is no HTTP, may be told of again, by slot. */
@@ -207,24 +212,46 @@ export class Runtime implements WorkerRuntime, World {
     this.#countLane(LANE_CONNECTIONS, 1);
     if (current !== null) this.servers.count(current.server.row, SERVER_CONNECTIONS_ACCEPTED, 1);
     if (tls !== null) this.#tls.accept(tls, current!.server.row, socket, listenerKey, place);
+    else if (current?.server.options.h2c === true)
+      this.#serve(new PrefaceReader(this, current.server, socket, listenerKey), place);
     else this.#serve(new ServerConnection(this, socket, listenerKey), place);
   }
 
-  #serve(connection: ServerConnection, place: Place | null): void {
+  #serve(connection: ClientConnection, place: Place | null): void {
     this.#connections.add(connection);
     if (place !== null) this.#places.set(connection, place);
+  }
+
+  onPrefaceRead(reader: PrefaceReader, socket: Socket, isHttp2: boolean): void {
+    if (!this.#connections.delete(reader)) return;
+    this.#open(socket, reader.listenerKey, this.#places.get(reader) ?? null, isHttp2);
+  }
+
+  /** What a client speaks is known now. */
+  #open(
+    socket: Socket,
+    listenerKey: string,
+    place: Place | null,
+    isHttp2: boolean,
+    raw: Socket = socket,
+    tls: TlsFacts | null = null,
+  ): void {
+    const server = this.current(listenerKey)?.server;
+    const connection =
+      isHttp2 && server !== undefined && !socket.destroyed
+        ? new ClientSession(this, server, socket, listenerKey, raw, tls)
+        : new ServerConnection(this, socket, listenerKey, raw, tls);
+    this.#serve(connection, place);
+    if (this.draining) connection.retire(MAX_FAREWELL_MS);
+    else if (!connection.mayStay(server)) connection.retire(0);
   }
 
   #makeTlsFront(): TlsFront {
     return new TlsFront({
       wheel: this.wheel,
       servers: this.servers,
-      onSecure: (socket, raw, facts, listenerKey, place) => {
-        const connection = new ServerConnection(this, socket, listenerKey, raw, facts);
-        this.#serve(connection, place);
-        if (this.draining) connection.retire(MAX_FAREWELL_MS);
-        else if (!connection.mayStay(this.current(listenerKey)?.server)) connection.retire(0);
-      },
+      onSecure: (socket, raw, facts, listenerKey, place) =>
+        this.#open(socket, listenerKey, place, facts.proto === 'h2', raw, facts),
       onFailed: (place) => this.#connectionGone(place),
       warn: (message) => this.#deps.post({ type: 'log', level: 'error', message, fields: {} }),
     });
@@ -255,6 +282,14 @@ export class Runtime implements WorkerRuntime, World {
     for (const connection of [...this.endpoints.open]) if (slots.includes(connection.slot)) connection.cut();
     this.#tcpSessions.cut(slots, 'finish');
     this.#udp.cutSlots(slots);
+  }
+
+  cutPool(pool: SectionHash, slots: readonly number[], how: 'finish' | 'reset'): void {
+    const left = new Set(slots);
+    const open = [...this.endpoints.open].filter(({ slot }) => left.has(slot));
+    inBatches(this.clock, open, (connection) => connection.cutPool(pool, how));
+    this.#tcpSessions.cut(slots, how, pool);
+    this.#udp.cutSlots(slots, pool);
   }
 
   /** Ends idle connections soon, busy ones after their response, and resets what is left after `graceMs`. */
@@ -313,9 +348,7 @@ export class Runtime implements WorkerRuntime, World {
       ...{ clock, random, wheel, facts, servers },
       admission: this.#admission,
       newRate: new NewRate(this.#deps),
-      refused: (slot) => {
-        if (this.#mayReport(this.#nextRefusedReport, slot)) this.#deps.post({ type: 'refused', slot });
-      },
+      refused: (slot) => this.#refused(slot),
       passiveResult: (pool, row, outcome, strike) => this.passiveResult(pool, row, outcome, strike),
       sessionStarted: (generation) => {
         this.tunnelStarted();
@@ -336,7 +369,7 @@ export class Runtime implements WorkerRuntime, World {
       ...{ clock, random, wheel, facts, servers, readBuffer },
       admission: this.#admission,
       newRate: new NewRate(this.#deps),
-      dialFailed: (slot) => this.dialFailed(slot),
+      dialFailed: (slot, code) => this.dialFailed(slot, code),
       passiveResult: (pool, row, outcome, strike) => this.passiveResult(pool, row, outcome, strike),
       exchangeStarted: (generation) => this.exchangeStarted(generation),
       exchangeEnded: (generation) => this.exchangeEnded(generation),
@@ -377,7 +410,7 @@ export class Runtime implements WorkerRuntime, World {
     this.#countLane(LANE_TUNNELS, -1);
   }
 
-  connectionClosed(connection: ServerConnection): void {
+  connectionClosed(connection: ClientConnection): void {
     if (!this.#connections.delete(connection)) return;
     this.#connectionGone(this.#places.get(connection) ?? null);
   }
@@ -388,8 +421,13 @@ export class Runtime implements WorkerRuntime, World {
     this.#mayBeEmpty();
   }
 
-  dialFailed(slot: number): void {
-    if (this.#mayReport(this.#nextDialReport, slot)) this.#deps.post({ type: 'dial-failed', slot });
+  dialFailed(slot: number, code: string): void {
+    if (code === 'ECONNREFUSED') this.#refused(slot);
+    else if (this.#mayReport(this.#nextDialReport, slot)) this.#deps.post({ type: 'dial-failed', slot });
+  }
+
+  #refused(slot: number): void {
+    if (this.#mayReport(this.#nextRefusedReport, slot)) this.#deps.post({ type: 'refused', slot });
   }
 
   upstreamInvalid(slot: number, upstream: string, detail: string): void {

@@ -54,6 +54,7 @@ export interface WorkerRuntime {
   unlistenUdp(key: string): void;
   forgetSlots(slots: readonly number[]): void;
   cutSlots(slots: readonly number[]): void;
+  cutPool(pool: SectionHash, slots: readonly number[], how: 'finish' | 'reset'): void;
   /** What `metrics-wanted` asked for; null = there are none. */
   metricsAnswered(id: number, text: string | null): void;
   updateCertificates(add: readonly CertificatePlan[], drop: readonly string[]): void;
@@ -148,6 +149,8 @@ class WorkerThread {
         return this.#runtime.forgetSlots(message.slots);
       case 'cut-slots':
         return this.#runtime.cutSlots(message.slots);
+      case 'cut-pool':
+        return this.#runtime.cutPool(message.pool, message.slots, message.how);
       case 'metrics':
         return this.#runtime.metricsAnswered(message.id, message.text);
       case 'certificates':

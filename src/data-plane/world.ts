@@ -4,9 +4,9 @@ import type { SectionHash } from '../shared/plan/types.ts';
 import type { Random } from '../shared/random.ts';
 import type { Rows } from '../shared/state-table/table.ts';
 import type { AccessLog } from './access-log.ts';
+import type { ClientConnection } from './client-connection.ts';
 import type { Errands } from './errands/errands.ts';
 import type { Head } from './http1/head.ts';
-import type { ServerConnection } from './http1/server-connection.ts';
 import type { Endpoints } from './pool/endpoints.ts';
 import type { Streams } from './proxy/streams.ts';
 import type { Generation, HttpServer } from './server.ts';
@@ -32,9 +32,9 @@ export interface World {
   exchangeEnded(generation: Generation): void;
   tunnelStarted(): void;
   tunnelEnded(): void;
-  connectionClosed(connection: ServerConnection): void;
+  connectionClosed(connection: ClientConnection): void;
   /** A dial to the slot failed: its name may have moved. */
-  dialFailed(slot: number): void;
+  dialFailed(slot: number, code: string): void;
   /** The upstream sent something that is not HTTP. */
   upstreamInvalid(slot: number, upstream: string, detail: string): void;
   /** A passive check has something to tell: see the message of that name. */

@@ -75,6 +75,16 @@ export type ControlMessage =
   | { readonly type: 'forget-slots'; readonly slots: readonly number[] }
   /** The drain deadline of these slots passed: end their exchanges and tunnels. */
   | { readonly type: 'cut-slots'; readonly slots: readonly number[] }
+  /**
+   * The `drain` of a pool ends what runs for it on these slots. finish: FIN (and a close frame) where there are two
+   * sides to say goodbye to; reset: at once.
+   */
+  | {
+      readonly type: 'cut-pool';
+      readonly pool: SectionHash;
+      readonly slots: readonly number[];
+      readonly how: 'finish' | 'reset';
+    }
   /** Answers `metrics-wanted`; null = there are none. */
   | { readonly type: 'metrics'; readonly id: number; readonly text: string | null }
   /** Certificates that are new, and ids of those that are over. What is staged afterwards finds them. */
@@ -101,7 +111,7 @@ export type WorkerMessage =
   | { readonly type: 'socket-bound'; readonly id: string; readonly host: string; readonly port: number }
   | { readonly type: 'bind-failed'; readonly id: string; readonly code: string; readonly message: string }
   | { readonly type: 'socket-closed'; readonly id: string }
-  /** A UDP session was told that nobody listens at this address (ICMP port unreachable). At most once a slot and second. */
+  /** Nobody listens at this address: a connection was refused, or a datagram (ICMP port unreachable). At most once a slot and second. */
   | { readonly type: 'refused'; readonly slot: number }
   /** A dial failed: the name of this address may have changed. */
   | { readonly type: 'dial-failed'; readonly slot: number }

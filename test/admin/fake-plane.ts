@@ -1,5 +1,11 @@
 import type { AdminSpec, CompiledConfig } from '../../src/control-plane/compile/compiled.ts';
-import type { CertificateStatus, ControlPlane, LoadRequest, UpstreamPatch, UpstreamStatus } from '../../src/control-plane/types.ts';
+import type {
+  CertificateStatus,
+  ControlPlane,
+  LoadRequest,
+  UpstreamPatch,
+  UpstreamStatus,
+} from '../../src/control-plane/types.ts';
 import { StateTable } from '../../src/shared/state-table/table.ts';
 
 /** A control plane without workers: what it shows can be set, what it was told can be read. */
@@ -14,6 +20,8 @@ export class FakePlane implements ControlPlane {
   statuses: readonly UpstreamStatus[] = [];
   json: unknown = null;
   spec: AdminSpec = { enabled: true, host: '127.0.0.1', port: 0, origins: [], enforceOrigin: false };
+  certificateStatuses: readonly CertificateStatus[] = [];
+  httpServers: CompiledConfig['servers'] = [];
   problems: readonly string[] = [];
   failure: Error | null = null;
   stops = 0;
@@ -31,7 +39,7 @@ export class FakePlane implements ControlPlane {
 
   compiled(): CompiledConfig {
     return {
-      servers: [],
+      servers: this.httpServers,
       layer4: this.layer4Servers,
       sections: new Map(),
       pools: [],
@@ -43,7 +51,7 @@ export class FakePlane implements ControlPlane {
       nameRefreshMs: null,
       workerHangTimeoutMs: null,
       logLevel: 'info',
-    tls: { certificates: [], authorities: [] },
+      tls: { certificates: [], authorities: [] },
     };
   }
 
@@ -82,7 +90,7 @@ export class FakePlane implements ControlPlane {
   }
 
   certificates(): readonly CertificateStatus[] {
-    return [];
+    return this.certificateStatuses;
   }
 
   workers(): ReturnType<ControlPlane['workers']> {

@@ -18,7 +18,7 @@ import {
   SERVER_LIMITS,
   SERVER_RESPONSES,
 } from '../../src/shared/state-table/layout.ts';
-import { compileJson } from '../support/config-fixtures.ts';
+import { compileJson, configOf } from '../support/config-fixtures.ts';
 import { parseExposition, type Exposition } from './exposition.ts';
 import { FakePlane, upstreamStatus } from './fake-plane.ts';
 import type { EndpointStatus, UpstreamStatus } from '../../src/control-plane/types.ts';
@@ -49,6 +49,10 @@ function createPlane(): FakePlane {
   plane.servers = new Map([['srv0', 0]]);
   plane.layer4 = new Map([['srv0', 1]]);
   plane.layer4Servers = compileJson({ apps: { layer4: { servers: { srv0: ECHO } } } }).compiled.layer4;
+  plane.httpServers = compileJson(configOf([], { tls_connection_policies: [{}] })).compiled.servers;
+  plane.certificateStatuses = [
+    { source: 'internal', label: 'localhost', names: ['localhost'], expiresAt: 5000, renewals: 2, failures: 1 },
+  ];
   plane.slots = new Map([
     ['app:80', 0],
     ['app:81', 1],
@@ -231,4 +235,14 @@ test('the check of an upstream is shown in seconds and shares, of its addresses 
   assert.deepEqual(shown('holdfast_check_round_trip_seconds'), [[`holdfast_check_round_trip_seconds${labels}`, 0.02]]);
   assert.deepEqual(shown('holdfast_check_jitter_seconds'), [[`holdfast_check_jitter_seconds${labels}`, 0.004]]);
   assert.deepEqual(shown('holdfast_check_loss_ratio'), [[`holdfast_check_loss_ratio${labels}`, 0.25]]);
+});
+
+test('certificates and handshakes are told by certificate and server', async () => {
+  const text = await createMetrics(createPlane()).text();
+  assert.ok(text.includes('holdfast_certificate_expiry_timestamp_seconds{certificate="localhost"} 5\n'));
+  assert.ok(text.includes('holdfast_certificate_renewals_total{certificate="localhost",result="success"} 2\n'));
+  assert.ok(text.includes('holdfast_certificate_renewals_total{certificate="localhost",result="failure"} 1\n'));
+  for (const result of ['full', 'resumed', 'failed']) {
+    assert.ok(text.includes(`holdfast_tls_handshakes_total{server="srv0",result="${result}"} 0\n`), result);
+  }
 });

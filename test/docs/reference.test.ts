@@ -16,7 +16,9 @@ import { runInProcess } from '../cli/in-process.ts';
 import { blocksOf, codeSpans, proseOf, readDoc, sectionOf } from './markdown.ts';
 
 const CADDYFILE = readDoc('docs/reference/caddyfile.md');
-const HEALTH = new Set(codeSpans(proseOf(readDoc('docs/reference/health.md'))).flatMap((code) => code.split(/[\s[\]{}|;<>…]+/)));
+const HEALTH = new Set(
+  codeSpans(proseOf(readDoc('docs/reference/health.md'))).flatMap((code) => code.split(/[\s[\]{}|;<>…]+/)),
+);
 const WORDS = new Set(codeSpans(proseOf(CADDYFILE)).flatMap((code) => code.split(/[\s[\]{}|;<>…]+/)));
 
 const KNOWN: Readonly<Record<string, Iterable<string>>> = {

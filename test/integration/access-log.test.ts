@@ -26,6 +26,7 @@ test('a request leaves one access line with what an operator asks for first', as
     method: 'GET',
     host: 'test.example',
     target: '/a"b?c=%22',
+    proto: 'HTTP/1.1',
     status: 200,
     bytes: 3,
     upstream: `127.0.0.1:${backend.port}`,

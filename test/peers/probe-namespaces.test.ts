@@ -55,17 +55,21 @@ async function check(near: Namespace, ...options: readonly string[]): Promise<{ 
   return JSON.parse(stdout);
 }
 
-test('a silent open port passes by its echo, a closed one fails, a host without ping needs echo off', OPTIONS, async (t) => {
-  const { near, far } = await makePair(t, 'silent');
-  assert.equal((await check(near)).reason, 'PORT_UNREACHABLE');
-  await listenSilently(far);
-  assert.equal((await check(near)).outcome, 'pass');
-  await far.must('nft', 'add table ip t');
-  await far.must('nft', 'add chain ip t in { type filter hook input priority 0 ; }');
-  await far.must('nft', 'add rule ip t in icmp type echo-request drop');
-  assert.equal((await check(near)).reason, 'NO_ECHO');
-  assert.equal((await check(near, '--echo', 'off')).outcome, 'pass');
-});
+test(
+  'a silent open port passes by its echo, a closed one fails, a host without ping needs echo off',
+  OPTIONS,
+  async (t) => {
+    const { near, far } = await makePair(t, 'silent');
+    assert.equal((await check(near)).reason, 'PORT_UNREACHABLE');
+    await listenSilently(far);
+    assert.equal((await check(near)).outcome, 'pass');
+    await far.must('nft', 'add table ip t');
+    await far.must('nft', 'add chain ip t in { type filter hook input priority 0 ; }');
+    await far.must('nft', 'add rule ip t in icmp type echo-request drop');
+    assert.equal((await check(near)).reason, 'NO_ECHO');
+    assert.equal((await check(near, '--echo', 'off')).outcome, 'pass');
+  },
+);
 
 test('a host that is gone fails by its echo', OPTIONS, async (t) => {
   const { near, far } = await makePair(t, 'gone');

@@ -71,7 +71,11 @@ test('with close fin it ends by FIN from both sides', OPTIONS, async (t) => {
   );
   assert.deepEqual(seen.slice(0, 4), ['> S', '< S.', '> .', '> F.']);
   assert.ok(seen.includes('< F.'));
-  assert.equal(seen.some((packet) => packet.includes('R')), false, seen.join());
+  assert.equal(
+    seen.some((packet) => packet.includes('R')),
+    false,
+    seen.join(),
+  );
 });
 
 test('a firewall that drops makes it CONNECT_TIMEOUT, with the lines that let the probe in', OPTIONS, async (t) => {

@@ -41,7 +41,8 @@ export async function makeNamespace(t: TestContext, label: string): Promise<Name
       assert.equal(code, 0, `${command.join(' ')}: ${stderr}`);
       return stdout;
     },
-    start: (...command) => startProgram(t, IP!, inside(command), { endSignal: 'SIGTERM' }),
+    // The program of `ip` becomes the command, so signals reach it.
+    start: (...command) => startProgram(t, IP!, inside(command)),
   };
   await namespace.must('ip', 'link', 'set', 'lo', 'up');
   return namespace;
@@ -52,7 +53,19 @@ export async function connectNamespaces(
   a: { readonly namespace: Namespace; readonly address: string },
   b: { readonly namespace: Namespace; readonly address: string },
 ): Promise<void> {
-  await a.namespace.must('ip', 'link', 'add', 'eth0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', b.namespace.name);
+  await a.namespace.must(
+    'ip',
+    'link',
+    'add',
+    'eth0',
+    'type',
+    'veth',
+    'peer',
+    'name',
+    'eth0',
+    'netns',
+    b.namespace.name,
+  );
   for (const { namespace, address } of [a, b]) {
     await namespace.must('ip', 'address', 'add', `${address}/24`, 'dev', 'eth0');
     await namespace.must('ip', 'link', 'set', 'eth0', 'up');

@@ -37,6 +37,8 @@ export class UpstreamsWorld {
   readonly events: ControlEvent[] = [];
   readonly forgotten: number[] = [];
   readonly cut: number[] = [];
+  /** `how pool slot slot…` of each. */
+  readonly cutPools: string[] = [];
   /** `pool/member: host host…` of each change told to workers. */
   readonly moved: string[] = [];
   /** Name → what a resolver says; absent = the question never ends. */
@@ -58,6 +60,7 @@ export class UpstreamsWorld {
         void this.moved.push(`${pool}: ${found.map(({ upstream }) => upstream).join(' ')}`),
       onForget: (slots) => void this.forgotten.push(...slots),
       onCut: (slots) => void this.cut.push(...slots),
+      onCutPool: (pool, slots, how) => void this.cutPools.push(`${how} ${pool} ${slots.join(' ')}`),
       onEvent: (event) => void this.events.push(event),
       lookup: (host) => this.#lookup(host),
       lookupSrv: (name) => this.#lookupSrv(name),

@@ -75,6 +75,7 @@ class StandIn implements WorkerRuntime {
   forgetSlots(): void {}
 
   cutSlots(): void {}
+  cutPool(): void {}
 
   metricsAnswered(): void {}
 

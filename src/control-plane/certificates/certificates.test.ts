@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { eventually } from '../../../test/support/backend.ts';
 import { TestAuthority } from '../../../test/support/certificates.ts';
-import { FakeClock } from '../../../test/support/fake-clock.ts';
+import type { Clock } from '../../shared/clock.ts';
 import { loggerTo } from '../../shared/log.ts';
 import type { ControlMessage } from '../../shared/messages.ts';
 import type { CertificateSpec, CompiledTls } from '../compile/compiled.ts';
@@ -38,8 +38,39 @@ function needs(...certificates: CertificateSpec[]): CompiledTls {
   return { certificates, authorities: [LOCAL] };
 }
 
+/** Real time plus what a test adds; timers run when it says so. */
+class ShiftedClock implements Clock {
+  #shiftMs = 0;
+  #tasks: (() => void)[] = [];
+
+  now(): number {
+    return performance.now() + this.#shiftMs;
+  }
+
+  wall(): number {
+    return Date.now() + this.#shiftMs;
+  }
+
+  after(_delayMs: number, task: () => void): { cancel(): void } {
+    this.#tasks.push(task);
+    return { cancel: () => void (this.#tasks = this.#tasks.filter((other) => other !== task)) };
+  }
+
+  afterPoll(task: () => void): void {
+    setImmediate(task);
+  }
+
+  /** Moves time on and runs what waits, once. */
+  advance(ms: number): void {
+    this.#shiftMs += ms;
+    const tasks = this.#tasks;
+    this.#tasks = [];
+    for (const task of tasks) task();
+  }
+}
+
 interface World {
-  readonly clock: FakeClock;
+  readonly clock: ShiftedClock;
   readonly certificates: Certificates;
   readonly sent: Extract<ControlMessage, { type: 'certificates' }>[];
   readonly tickets: Uint8Array[];
@@ -48,7 +79,7 @@ interface World {
 }
 
 function world(t: TestContext, dataDir?: string): World {
-  const clock = new FakeClock();
+  const clock = new ShiftedClock();
   const sent: World['sent'] = [];
   const tickets: Uint8Array[] = [];
   const events: string[] = [];
@@ -162,7 +193,6 @@ test('a certificate from a file that ends soon is warned of once', async (t) => 
   const authority = await TestAuthority.create(t);
   const { certificateFile, keyFile } = await authority.leaf('a', ['a.test'], 3 * 24 * HOUR_MS);
   const { certificates, events, clock } = world(t);
-  clock.setWall(Date.now());
   await certificates.prepare(
     needs({ source: 'files', certificate: certificateFile, key: keyFile, tags: [], place: 'Caddyfile:1' }),
   );

@@ -20,6 +20,7 @@ import { warnSharedCookie } from './pool-warnings.ts';
 import { serverRouting } from './named-routes.ts';
 import { compileRoute } from './routes.ts';
 import { planHttps } from './tls/https.ts';
+import { NO_HTTP3 } from './tls/policies.ts';
 import { placeRedirects } from './tls/redirects.ts';
 
 export interface CompileResult {
@@ -71,6 +72,7 @@ function compileServer(
   if (server.listen.length === 0) run.fail(path, `server ${name} has no listen address`);
   const own = placeRedirects(name, compileListeners(run, `${path}.listen`, server.listen, server.accept));
   claimListeners(run, `${path}.listen`, own, listeners);
+  if (server.protocols.includes('h3')) run.warn(`${path}.protocols`, 'servers', `protocols h3: ${NO_HTTP3}`);
   run.routing = serverRouting(path, server);
   return {
     name,
@@ -123,8 +125,17 @@ function compileOptions(server: HttpServerConfig, logging: LoggingConfig): HttpS
     maxHeaderBytes: server.max_header_bytes,
     maxHeaderFields: server.limits.header_fields,
     maxRequestsPerConnection: server.limits.requests_per_connection ?? 0,
+    ...compileHttp2(server),
     connectionLimits: compileConnectionLimits(server.limits),
     accessLog: compileAccessLog(server.logs, logging),
+  };
+}
+
+function compileHttp2({ limits, protocols }: HttpServerConfig): Partial<HttpServerOptions> {
+  const streams = limits.streams_per_connection;
+  return {
+    ...(streams === null ? {} : { streamsPerConnection: streams }),
+    ...(protocols.includes('h2c') ? { h2c: true } : {}),
   };
 }
 

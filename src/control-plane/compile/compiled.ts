@@ -110,6 +110,8 @@ export interface PoolSpec {
   readonly check: CheckSpec | null;
   /** All members down: try them all (`lb_best_effort`; HTTP default off). */
   readonly bestEffort: boolean;
+  /** How long work goes on at a member that gets no new one; 0 = it ends at once, absent = it runs to its own end. */
+  readonly drainMs?: number;
   /** DNS servers (`ip` or `ip:port`) asked instead of the system resolver; empty = system. */
   readonly resolvers: readonly string[];
   /**

@@ -31,7 +31,8 @@ export function warnMembers(
   }
 }
 
-const REMEDY = ': use weighted_round_robin, random, least_conn or a rendezvous hash (ip_hash { mapping rendezvous })';
+const REMEDY =
+  ': use weighted_round_robin, random, least_conn, source_hash or a rendezvous hash (ip_hash { mapping rendezvous })';
 
 /** The policy of the chain that ignores weights, in words; null = all of them count. */
 function policyWithoutWeights(policy: PolicyPlan): string | null {

@@ -11,7 +11,7 @@ export function compilePassive(run: Compilation, path: string, config: PassiveHe
       run.warn(
         path,
         'fail_duration',
-        'no failure is counted: passive checks (max_fails, unhealthy_*) need fail_duration',
+        'no failure is counted: passive checks (max_fails, unhealthy_*, first_byte_timeout) need fail_duration',
       );
     }
     return null;
@@ -23,10 +23,11 @@ export function compilePassive(run: Compilation, path: string, config: PassiveHe
     unhealthyLatencyMs: config.unhealthy_latency,
     failRatio: config.fail_ratio,
     minRequests: config.fail_ratio_min_requests,
+    ...(config.first_byte_timeout === undefined ? {} : { firstByteTimeoutMs: config.first_byte_timeout }),
   };
 }
 
 function asksForSomething(config: PassiveHealthConfig): boolean {
   const { max_fails: maxFails, unhealthy_status: statuses, unhealthy_latency: latency, fail_ratio: ratio } = config;
-  return maxFails > 1 || statuses.length > 0 || latency > 0 || ratio > 0;
+  return maxFails > 1 || statuses.length > 0 || latency > 0 || ratio > 0 || config.first_byte_timeout !== undefined;
 }

@@ -5,6 +5,8 @@ import type { HeaderOpsConfig } from '../config/schema/header-ops.ts';
 import type { Compilation } from './compilation.ts';
 import type { CheckSpec, MemberSpec } from './compiled.ts';
 
+const KEEPING_CLIENTS: readonly PolicyPlan['policy'][] = Object.freeze(['ip_hash', 'source_hash', 'cookie']);
+
 /** `path` is the JSON path of the policy, `checkAdvice` what to write for a check; null = there is one. */
 export function warnAffinity(
   run: Compilation,
@@ -13,7 +15,7 @@ export function warnAffinity(
   size: number,
   checkAdvice: string | null,
 ): void {
-  if (policy.policy !== 'ip_hash' && policy.policy !== 'cookie') return;
+  if (!KEEPING_CLIENTS.includes(policy.policy)) return;
   if (size === 1) {
     run.warn(path, 'lb_policy', `${policy.policy} has one upstream to choose from: every client goes there anyway`);
   } else if (checkAdvice !== null) {

@@ -49,19 +49,15 @@ export function compilePool(
       ...compileTransport(config.transport),
       ...compileSpoken(run, `${path}.transport`, config.transport, members),
     },
+    ...(kind.layer === 'http' && config.drain !== 'off' && config.drain > 0 ? { saysGoodbye: true as const } : {}),
   };
-  if (
-    content.transport.maxConnections !== undefined &&
-    (content.transport.tls ?? content.transport.h2c) !== undefined
-  ) {
-    run.notYet(`${path}.transport.max_conns_per_host`, 'max_conns_per_host with TLS or HTTP/2 upstreams');
-  }
   const control = {
     check: compileCheck(run, `${path}.health_checks`, config.health_checks, content.transport, members),
     bestEffort: config.load_balancing.best_effort,
     resolvers: config.transport.resolver?.addresses ?? run.resolvers,
     ...(dynamic === null ? {} : { sources: dynamic }),
     ...(kind.layer === 'http' ? {} : { layer: kind.layer }),
+    ...(config.drain === 'off' ? {} : { drainMs: config.drain }),
   };
   if (dynamic !== null) warnChangingSize(run, policyPath, content.policy);
   warnAffinity(run, policyPath, content.policy, size, control.check === null ? kind.checkAdvice : null);

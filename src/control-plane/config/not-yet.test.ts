@@ -26,7 +26,6 @@ const CASES: readonly (readonly [word: string, json: Json])[] = [
   ['placeholders in health checks', inProxy({ health_checks: { active: { uri: '/{system.hostname}' } } })],
   ['file_server', configOf([{ handler: 'file_server' }])],
   ['listener_wrappers', configOf([], { listener_wrappers: [{ wrapper: 'tls' }] })],
-  ['h2c', configOf([], { protocols: ['h1', 'h2c'] })],
   ['protocols without h1', configOf([], { protocols: ['h2'] })],
   ['trusted_proxies_unix', configOf([], { trusted_proxies_unix: true })],
   ['log_credentials', configOf([], { logs: { should_log_credentials: true } })],
@@ -71,7 +70,7 @@ test('options that ask for what happens anyway are accepted', () => {
     inProxy({ flush_interval: '100ms' }),
     inProxy({ verbose_logs: false, health_checks: { passive: {} } }),
     inTransport({ versions: ['1.1', '2'], compression: false, network_proxy: { from: 'none' } }),
-    configOf([], { protocols: ['h1', 'h2', 'h3'], trusted_proxies_strict: 1, enable_full_duplex: true }),
+    configOf([], { protocols: ['h1', 'h2', 'h2c', 'h3'], trusted_proxies_strict: 1, enable_full_duplex: true }),
     { admin: { config: { persist: false } }, apps: { http: { metrics: {} } } },
   ];
   for (const json of accepted) assert.doesNotThrow(() => readConfig(json), JSON.stringify(json));

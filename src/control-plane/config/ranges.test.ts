@@ -76,6 +76,7 @@ const RANGES: readonly (readonly [option: string, place: Place, min: number, max
   ['limits.connections_per_source', limit('connections_per_source'), 1, 1_000_000_000],
   ['limits.header_fields', limit('header_fields'), 10, 1000],
   ['limits.requests_per_connection', limit('requests_per_connection'), 1, 1_000_000_000],
+  ['limits.streams_per_connection', limit('streams_per_connection'), 1, 10_000],
   ['dynamic_upstreams.refresh', dynamic('a', 'refresh'), 1000 * MS, DAY],
   ['dynamic_upstreams.grace_period', dynamic('srv', 'grace_period'), 0, DAY],
   ['retries', balancing('retries'), 0, 1000],

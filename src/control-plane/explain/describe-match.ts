@@ -11,11 +11,11 @@ export function describeMatch(sets: readonly MatcherSetPlan[]): string {
 
 function describeMatcher(plan: MatcherPlan): string {
   const { kind, ...rest } = plan;
-  return `${kind} ${wordsOf(rest).join(', ')}`.trimEnd();
+  return `${kind} ${describeWords(rest).join(', ')}`.trimEnd();
 }
 
 /** Every text in a matcher's options, objects as `key=value`. */
-function wordsOf(value: unknown): string[] {
+export function describeWords(value: unknown): string[] {
   const words = collect(value);
   return words.length > MAX_WORDS ? [...words.slice(0, MAX_WORDS), `… (${words.length})`] : words;
 }

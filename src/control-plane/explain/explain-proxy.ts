@@ -2,11 +2,13 @@
 import { requestLines } from '../../data-plane/proxy/request-lines.ts';
 import { emptiesBody, upstreamRequest } from '../../data-plane/route/upstream-request.ts';
 import type { CompiledHeaderOps } from '../../data-plane/route/header-ops.ts';
+import type { PickRequest } from '../../data-plane/select/policy.ts';
+import type { EndpointPlan } from '../../shared/plan/types.ts';
 import { joinHostPort } from '../../shared/net/address.ts';
 import { stateName } from '../../data-plane/select/describe.ts';
 import { shortHash } from '../upstreams/status.ts';
 import type { ExplainedRequest } from './explained-request.ts';
-import type { Explanation, MemberExplanation, ProxyExplanation } from './explanation.ts';
+import type { Explanation, FlowExplanation, MemberExplanation, ProxyExplanation } from './explanation.ts';
 import type { TrialPool } from './trial-pool.ts';
 
 const SECRET_FIELD = /^[^:]*(?:authorization|token|secret|password|api-?key)[^:]*:/i;
@@ -18,27 +20,51 @@ const MAX_NEXT = 3;
 /** `request` is routed: its `proxy` is known. */
 export function explainProxy(request: ExplainedRequest): ProxyExplanation {
   const { pool, headersUp } = request.proxy!;
+  const picked = explainPick(request, pool);
+  const position = picked.picked?.position ?? -1;
+  request.position = position;
+  if (position < 0) return picked;
+  const sent = sentLines(request, headersUp === null ? [] : [headersUp]);
+  return { ...picked, sent, cookie: withoutValue(pool.policy.answered(pool, request, position)) };
+}
+
+/** What is asked of a request, connection or session while it is looked at. */
+interface Trial extends PickRequest {
+  tried: readonly number[];
+  forgetTried(): void;
+  rewind(): void;
+}
+
+/** Whom the policy picks and why, and who would be next. */
+export function explainPick(request: Trial, pool: TrialPool): ProxyExplanation {
   const { hash, policy } = pool.section;
   const steps = pool.policy.explain(pool, request);
   request.rewind();
   const position = pool.policy.pick(pool, request);
-  request.position = position;
-  const shown = Array.from({ length: Math.min(pool.size, MAX_MEMBERS) }, (_, at) => memberOf(pool, at));
-  const sent = position < 0 ? [] : sentLines(request, headersUp === null ? [] : [headersUp]);
-  const cookie = position < 0 ? '' : withoutValue(pool.policy.answered(pool, request, position));
+  const { affinity } = request;
   return {
     pool: shortHash(hash),
     policy: policy.policy,
     size: pool.size,
     steps,
-    members: shown,
+    members: Array.from({ length: Math.min(pool.size, MAX_MEMBERS) }, (_, at) => memberOf(pool, at)),
     picked: position < 0 ? null : memberOf(pool, position),
-    endpoint: request.endpoint === null ? '' : joinHostPort(request.endpoint.host, request.endpoint.port),
-    affinity: request.affinity,
-    sent,
-    cookie,
-    next: position < 0 ? [] : nextOf(request, pool),
+    endpoint: position < 0 ? '' : endpointText(endpointOf(pool, position)),
+    affinity,
+    sent: [],
+    cookie: '',
+    next: position < 0 ? [] : nextOf(request, pool, position),
   };
+}
+
+/** null = its name is not resolved, or none of its addresses may be dialled. */
+function endpointOf(pool: TrialPool, position: number): EndpointPlan | null {
+  const index = pool.nextEndpoint(position, 0);
+  return index < 0 ? null : pool.endpoint(position, index);
+}
+
+function endpointText(endpoint: EndpointPlan | null): string {
+  return endpoint === null ? '' : joinHostPort(endpoint.host, endpoint.port);
 }
 
 function memberOf(pool: TrialPool, position: number): MemberExplanation {
@@ -46,7 +72,10 @@ function memberOf(pool: TrialPool, position: number): MemberExplanation {
 }
 
 /** The explanation with what is known of members that are not eligible. */
-export function withReasons(explanation: Explanation, why: (position: number) => string): Explanation {
+export function withReasons<Explained extends Explanation | FlowExplanation>(
+  explanation: Explained,
+  why: (position: number) => string,
+): Explained {
   const { outcome } = explanation;
   if (outcome.kind !== 'proxy') return explanation;
   const members = outcome.proxy.members.map((member) => ({ ...member, why: why(member.position) }));
@@ -55,8 +84,7 @@ export function withReasons(explanation: Explanation, why: (position: number) =>
 
 function sentLines(request: ExplainedRequest, ops: readonly CompiledHeaderOps[]): string[] {
   const { pool } = request.proxy!;
-  const index = pool.nextEndpoint(request.position, 0);
-  request.endpoint = index < 0 ? null : pool.endpoint(request.position, index);
+  request.endpoint = endpointOf(pool, request.position);
   const { rewrite } = request.proxy!;
   const { method, target } = rewrite === null ? request : upstreamRequest(request, rewrite);
   emptiesBody(request.head, request.method, method);
@@ -82,8 +110,8 @@ function withoutValue(setCookie: string): string {
 }
 
 /** Failover: the policy is asked again with all that were tried left out. */
-function nextOf(request: ExplainedRequest, pool: TrialPool): string[] {
-  const { affinity, position } = request;
+function nextOf(request: Trial, pool: TrialPool, position: number): string[] {
+  const { affinity, stickyAction, stickyPosition } = request;
   const next: string[] = [];
   const tried = [position];
   while (next.length < MAX_NEXT) {
@@ -94,6 +122,6 @@ function nextOf(request: ExplainedRequest, pool: TrialPool): string[] {
     tried.push(other);
   }
   request.forgetTried();
-  request.affinity = affinity;
+  Object.assign(request, { affinity, stickyAction, stickyPosition });
   return next;
 }

@@ -7,13 +7,14 @@ import { proxyValue } from '../../data-plane/proxy/proxy-values.ts';
 import { RequestFacts, type ConnectionFacts } from '../../data-plane/proxy/request-facts.ts';
 import type { CompiledProxy } from '../../data-plane/route/decision.ts';
 import type { ClientIpList } from '../../data-plane/client-ip/header.ts';
+import type { Clock } from '../../shared/clock.ts';
 import type { PrefixSet } from '../../shared/net/cidr.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
 import { seededRandom, type Random } from '../../shared/random.ts';
 import type { TrialPool } from './trial-pool.ts';
 
 /** Chance that can be had again: the sentences about a pick and the pick itself see the same numbers. */
-class ReplayedChance implements Random {
+export class ReplayedChance implements Random {
   readonly #seed: number;
   #source: Random;
 
@@ -74,9 +75,10 @@ export class ExplainedRequest extends RequestFacts {
   }
 }
 
-/** Nothing of a request that is only thought of may wait. */
-const NO_CLOCK = Object.freeze({
+/** Nothing of a request that is only thought of may wait, and it came in at no time. */
+export const NO_CLOCK: Clock = Object.freeze({
   now: () => 0,
+  wall: () => 0,
   after: () => ({ cancel: () => undefined }),
   afterPoll: () => undefined,
 });

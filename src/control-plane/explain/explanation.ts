@@ -12,6 +12,34 @@ export interface Explanation {
   readonly outcome: Outcome;
 }
 
+/** The same for a connection or session of layer 4. */
+export interface FlowExplanation {
+  /** `address` as asked: `[host]:port`. */
+  readonly flow: { readonly network: 'tcp' | 'udp'; readonly address: string };
+  readonly server: { readonly name: string; readonly listener: string };
+  readonly client: { readonly address: string; readonly port: number };
+  /** Routes that were asked, in that order: the last one takes it if it says yes. */
+  readonly routes: readonly FlowRouteExplanation[];
+  /** What could not be looked at and was taken for granted: sentences. */
+  readonly assumed: readonly string[];
+  readonly outcome: FlowOutcome;
+}
+
+export interface FlowRouteExplanation {
+  /** Where the route was written. */
+  readonly place: string;
+  /** Its conditions in words; 'always' without any. */
+  readonly matched: string;
+  /** open: with the bytes there are it cannot be said. */
+  readonly answer: 'yes' | 'no' | 'open';
+}
+
+export type FlowOutcome =
+  | { readonly kind: 'proxy'; readonly proxy: ProxyExplanation }
+  | { readonly kind: 'close' | 'echo' }
+  /** No route takes it: a connection is reset, a datagram dropped. */
+  | { readonly kind: 'none' };
+
 export interface ClientExplanation {
   readonly peer: string;
   /** The derived client address. */

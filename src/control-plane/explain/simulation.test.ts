@@ -61,3 +61,28 @@ test('with best effort all are tried once the last server fails: nobody is lost'
   const strict = simulate({ ...tcp!, bestEffort: false }, CLIENTS, () => true);
   assert.equal(strict.unserved, CLIENTS.length);
 });
+
+test('connections and sessions have ports and ids of their own, a client address has its server', () => {
+  const one = Array.from({ length: 600 }, () => CLIENTS[0]!);
+  const sharesOf = (policy: string, prefix = ''): number[] => {
+    const text = `{\nlayer4 {\n${prefix}:1 {\nroute {\nproxy ${prefix}a:1 ${prefix}b:1 ${prefix}c:1 {\nlb_policy ${policy}\n}\n}\n}\n}\n}\n`;
+    const spec = checkConfig({ text, adapter: 'caddyfile', filename: 'Caddyfile' }, {}).compiled.pools[0]!;
+    return simulate(spec, one, () => false).members.map(({ clients }) => clients);
+  };
+  assert.deepEqual(
+    sharesOf('source_hash').toSorted((one, other) => one - other),
+    [0, 0, 600],
+  );
+  for (const shares of [sharesOf('tuple_hash'), sharesOf('quic_cid', 'udp/')]) {
+    assert.ok(
+      shares.every((share) => share > 140),
+      shares.join(),
+    );
+  }
+});
+
+test('with source_hash the clients of a lost server are spread, and no other one moves', () => {
+  const { members, keyed } = simulate(poolOf('a b c d', 'source_hash'), CLIENTS, () => false);
+  assert.equal(keyed, 'client');
+  for (const { clients, failure } of members) assert.deepEqual(failure, { own: clients, others: 0, lost: 0 });
+});

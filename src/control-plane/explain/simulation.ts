@@ -79,7 +79,7 @@ export function simulate(
 }
 
 function placesOf(spec: PoolSpec, clients: readonly IpAddress[], isDown: (member: MemberSpec) => boolean): Int32Array {
-  return pickAll(idlePool(spec, isDown), clients, SEED);
+  return pickAll(idlePool(spec, isDown), clients, SEED, spec.layer);
 }
 
 function countPlaces(places: Int32Array, size: number): number[] {
@@ -139,7 +139,7 @@ function adviseCrowd(clients: readonly IpAddress[], { layer }: PoolSpec): Advice
 function adviseParity(spec: PoolSpec): Advice[] {
   const size = spec.members.length;
   const clients = neighbours();
-  if (size < 2 || clients.length / size < MIN_CLIENTS_PER_MEMBER) return [];
+  if (!usesModulo(spec.section.policy) || size < 2 || clients.length / size < MIN_CLIENTS_PER_MEMBER) return [];
   const most = Math.max(
     ...countPlaces(
       placesOf(spec, clients, () => false),
@@ -155,6 +155,12 @@ function adviseParity(spec: PoolSpec): Advice[] {
       lines: linesFor(spec.section.policy, cure),
     },
   ];
+}
+
+function usesModulo(policy: PolicyPlan): boolean {
+  return policy.policy === 'cookie'
+    ? usesModulo(policy.fallback)
+    : policy.policy === 'ip_hash' && policy.mapping === 'modulo';
 }
 
 function linesFor(policy: PolicyPlan, options: readonly string[]): string[] {

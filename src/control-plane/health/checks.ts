@@ -6,6 +6,7 @@ import type { CheckSpec, MemberSpec } from '../compile/compiled.ts';
 import { CheckRecord, type Transition } from './check-record.ts';
 import type { Probe, ProbeOptions, ProbeTarget, ServerProbe } from './probe.ts';
 import { REFUSAL_MEMORY_MS } from './probes/udp.ts';
+import { countsNow, isAbout, refusalResult } from './refusal.ts';
 import { ProbeScheduler, type ProbeJob } from './scheduler.ts';
 import type { VerdictState } from './verdict.ts';
 
@@ -98,6 +99,15 @@ export class Checks {
   /** Stops to probe all but these; their verdicts stay as they are. */
   stopOthers(wanted: ReadonlySet<RunningCheck>): void {
     for (const check of this.#checks.values()) if (!wanted.has(check)) this.#scheduler.remove(check.job);
+  }
+
+  /** Traffic was refused at the address: as good as a failed check, if the check is about that address at all. */
+  refused(check: RunningCheck): void {
+    const { target, member, spec } = check.subject;
+    const network = member.network ?? 'tcp';
+    const lastFailureAt = check.record.lastFailure?.at ?? 0;
+    if (!isAbout(spec, target, network) || !countsNow(spec, lastFailureAt, this.#deps.clock.wall())) return;
+    this.#take(check, refusalResult(target, network));
   }
 
   stop(): void {

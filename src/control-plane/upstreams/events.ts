@@ -6,6 +6,7 @@ import type { RunningCheck } from '../health/checks.ts';
 import type { WatchedName } from '../names/resolver.ts';
 import type { WatchedSource } from '../names/sources.ts';
 import type { ControlEvent, UpstreamPatch } from '../types.ts';
+import type { Drain } from './drains.ts';
 import type { Member, Pool } from './pool.ts';
 import { slotAddress } from './slots.ts';
 import { shortHash } from './status.ts';
@@ -117,6 +118,35 @@ export function drainEnded(address: string): Happening {
     message: `${address}: the drain deadline has passed, what still ran is ended`,
     fields: { address, adminState: 'drain', expired: true },
   };
+}
+
+const LEAVING: Readonly<Record<Drain['cause'], string>> = {
+  down: 'it is down',
+  operator: 'the operator drains it',
+  removed: 'the config does not name it any more',
+};
+
+/** The `drain` of its pool ends what runs. */
+export function drainPassed(drain: Drain): Happening {
+  const { drainMs = 0 } = drain.member.pool.spec;
+  const time = drainMs === 0 ? 'at once (drain immediate)' : `after ${drainMs} ms (drain)`;
+  return {
+    type: 'drain-passed',
+    message: `${drain.slot.address}: what still runs is ended ${time}, because ${LEAVING[drain.cause]}`,
+    fields: drainFields(drain),
+  };
+}
+
+export function drainFinished(drain: Drain): Happening {
+  return {
+    type: 'drain-finished',
+    message: `${drain.slot.address}: nothing runs on it any more; ${LEAVING[drain.cause]}`,
+    fields: drainFields(drain),
+  };
+}
+
+function drainFields({ member, slot, cause }: Drain): Happening['fields'] {
+  return { address: slot.address, upstream: member.spec.upstream, pool: shortHash(member.pool.spec.hash), cause };
 }
 
 /** `fails`: what was counted. */

@@ -28,6 +28,7 @@ function start() {
     onMembers: () => {},
     onForget: () => {},
     onCut: () => {},
+    onCutPool: () => {},
     onEvent: (event) => {
       events.push(event);
       for (const one of waiting) if (one.wanted(event)) one.seen(event);

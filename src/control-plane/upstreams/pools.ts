@@ -5,7 +5,7 @@ import type { Checks } from '../health/checks.ts';
 import type { VerdictState } from '../health/verdict.ts';
 import type { Names, WatchedName } from '../names/resolver.ts';
 import type { FoundMember } from './dynamic-pools.ts';
-import { standingOf, withPassive, type PassiveStanding } from './member-state.ts';
+import { standingOf, withPassive, type EndpointFacts, type PassiveStanding } from './member-state.ts';
 import { Pool, type Endpoint, type Member } from './pool.ts';
 import type { Registry } from './registry.ts';
 import type { SlowStarts } from './slow-start.ts';
@@ -32,6 +32,12 @@ export interface PoolsDeps {
   onMembership(slot: Slot): void;
   /** A member's endpoints are other ones now. */
   onEndpoints(member: Member): void;
+  /** The drain deadline of the pool has passed for the operator's drain of the member there: nobody is let in any more. */
+  isDrained(member: Member, slot: Slot): boolean;
+  /** Whether members get new work may have changed. */
+  onStanding(members: Iterable<Member>): void;
+  /** The member no longer has the slot. `ended`: it is no more, and nothing of it runs. */
+  onLeft(member: Member, slot: Slot, ended: boolean): void;
 }
 
 /** All pools that some generation names, and who uses which slot. */
@@ -117,7 +123,10 @@ export class Pools {
   /** Lets go of all that a member of a released pool holds. */
   drop(member: Member): void {
     const { registry, names } = this.#deps;
-    for (const { slot } of member.endpoints) this.#unlink(slot, member);
+    for (const { slot } of member.endpoints) {
+      this.#deps.onLeft(member, slot, true);
+      this.#unlink(slot, member);
+    }
     for (const endpoint of member.endpoints) this.#releaseEndpoint(endpoint);
     member.endpoints = [];
     const named = this.#byName.get(member.name.key);
@@ -142,6 +151,9 @@ export class Pools {
     for (const { slot } of before) this.#unlink(slot, member);
     for (const { slot } of member.endpoints) this.#link(slot, member);
     for (const { slot } of member.endpoints) onMembership(slot);
+    for (const { slot } of before) {
+      if (!member.endpoints.some((endpoint) => endpoint.slot === slot)) this.#deps.onLeft(member, slot, false);
+    }
     this.refresh(member.pool, [member]);
     this.#deps.onEndpoints(member);
     for (const endpoint of before) this.#releaseEndpoint(endpoint);
@@ -152,14 +164,16 @@ export class Pools {
     const before = pool.mode;
     const changes = [...members].map((member) => {
       const weight = this.#deps.weightOf(member);
-      const facts = member.endpoints.map((endpoint) => this.#factsOf(endpoint));
+      const facts = member.endpoints.map((endpoint) => this.#factsOf(endpoint, member, weight));
       const standing = withPassive(standingOf(facts, weight), this.#deps.passiveOf(member));
       const { slowStarts } = this.#deps;
       if (standing !== member.standing) slowStarts.moved(member, member.standing, standing);
       return { member, weight, weightWord: slowStarts.weightWord(member, weight), standing };
     });
     pool.update(changes);
-    if ((before === 'best-effort') !== (pool.mode === 'best-effort')) this.#deps.onBestEffort(pool);
+    const modeChanged = (before === 'best-effort') !== (pool.mode === 'best-effort');
+    if (modeChanged) this.#deps.onBestEffort(pool);
+    this.#deps.onStanding(modeChanged ? pool.members : changes.map(({ member }) => member));
   }
 
   /** As `refresh`, for everybody who has the slot. */
@@ -173,8 +187,10 @@ export class Pools {
     return member;
   }
 
-  #factsOf({ slot, check }: Endpoint): { verdict: 'up' | 'down' | 'initial'; admin: AdminState } {
-    return { verdict: check?.record.verdict ?? 'up', admin: this.#deps.adminOf(slot) };
+  #factsOf({ slot, check }: Endpoint, member: Member, weight: number): EndpointFacts {
+    const said = this.#deps.adminOf(slot);
+    const closed = (said === 'drain' || weight === 0) && this.#deps.isDrained(member, slot);
+    return { verdict: check?.record.verdict ?? 'up', admin: closed ? 'maint' : said };
   }
 
   #create(spec: PoolSpec): Pool {
@@ -213,6 +229,7 @@ function assertSameSpec(held: PoolSpec, spec: PoolSpec): void {
     JSON.stringify([
       pool.check?.hash ?? null,
       pool.bestEffort,
+      pool.drainMs ?? null,
       pool.resolvers,
       pool.sources ?? null,
       pool.layer ?? null,

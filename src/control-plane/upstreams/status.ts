@@ -12,6 +12,7 @@ import { rememberedFails } from '../../shared/state-table/passive-fails.ts';
 import type { StateTable } from '../../shared/state-table/table.ts';
 import type { EndpointStatus, UpstreamStatus } from '../types.ts';
 import type { EffectiveAdmin } from './admin-states.ts';
+import type { Drain } from './drains.ts';
 import type { Standing } from './member-state.ts';
 import type { Endpoint, Member } from './pool.ts';
 import type { Slot } from './slots.ts';
@@ -31,11 +32,20 @@ const STATES: Readonly<Record<Standing, UpstreamStatus['state']>> = {
 };
 
 export type AdminOf = (slot: Slot) => EffectiveAdmin;
+/** Of the member that is shown. */
+export type DrainOf = (slot: Slot) => Drain | undefined;
 
-export function memberStatus(member: Member, table: StateTable, adminOf: AdminOf, wallMs: number): UpstreamStatus {
+export function memberStatus(
+  member: Member,
+  table: StateTable,
+  adminOf: AdminOf,
+  drainOf: DrainOf,
+  wallMs: number,
+): UpstreamStatus {
   const { pool } = member;
   const { passive } = pool.spec.section;
-  const endpoints = member.endpoints.map((endpoint) => endpointStatus(endpoint, table, adminOf));
+  const endpoints = member.endpoints.map((endpoint) => endpointStatus(endpoint, table, adminOf, drainOf));
+  const isRemoved = member.endpoints.some(({ slot }) => drainOf(slot)?.cause === 'removed');
   return {
     layer: pool.spec.layer ?? 'http',
     upstream: member.spec.upstream,
@@ -44,8 +54,8 @@ export function memberStatus(member: Member, table: StateTable, adminOf: AdminOf
     position: member.position,
     poolSize: pool.members.length,
     weight: member.weight,
-    state: STATES[member.standing],
-    why: whyNotUp(member, adminOf),
+    state: isRemoved ? 'drain' : STATES[member.standing],
+    why: isRemoved ? 'The config does not name it any more; what runs on it goes on.' : whyNotUp(member, adminOf),
     bestEffort: pool.mode === 'best-effort',
     ...(passive === null
       ? {}
@@ -67,12 +77,17 @@ export function shortHash(hash: string): string {
   return hash.slice(0, SHORT_HASH_DIGITS);
 }
 
-function endpointStatus({ slot, check }: Endpoint, table: StateTable, adminOf: AdminOf): EndpointStatus {
+function endpointStatus(
+  { slot, check }: Endpoint,
+  table: StateTable,
+  adminOf: AdminOf,
+  drainOf: DrainOf,
+): EndpointStatus {
   const admin = adminOf(slot);
   return {
     address: slot.address,
     adminState: admin.state,
-    drainDeadline: admin.deadline,
+    drainDeadline: admin.deadline === 0 ? (drainOf(slot)?.deadline ?? 0) : admin.deadline,
     inFlight: table.sumFacts(slot.row, FACT_IN_FLIGHT),
     requestsTotal: table.sumFactTotals(slot.row, FACT_REQUESTS),
     failuresTotal: FAILURES.reduce((sum, word) => sum + table.sumFactTotals(slot.row, word), 0),
@@ -94,9 +109,7 @@ function whyNotUp(member: Member, adminOf: AdminOf): string {
         ? 'Its weight is 0: new clients go elsewhere.'
         : 'The operator drains it: new clients go elsewhere.';
     case 'maint':
-      return member.endpoints.some(({ slot }) => adminOf(slot).state === 'drain')
-        ? 'The operator drained it, and the drain deadline has passed.'
-        : 'The operator put it into maintenance.';
+      return whyClosed(member, adminOf);
     case 'struck':
       return 'Requests to it failed; it is left alone for fail_duration.';
     case 'half-open':
@@ -107,6 +120,14 @@ function whyNotUp(member: Member, adminOf: AdminOf): string {
     case 'out':
       return whyDown(member);
   }
+}
+
+function whyClosed({ endpoints }: Member, adminOf: AdminOf): string {
+  const said = endpoints.map(({ slot }) => adminOf(slot).state);
+  if (said.includes('drain')) return 'The operator drained it, and the drain deadline has passed.';
+  return said.includes('maint')
+    ? 'The operator put it into maintenance.'
+    : 'Its weight is 0, and the drain deadline has passed.';
 }
 
 function whyDown(member: Member): string {

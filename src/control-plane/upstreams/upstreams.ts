@@ -23,6 +23,8 @@ import { Sources } from '../names/sources.ts';
 import { lookupSrv, type SrvLookup } from '../names/srv.ts';
 import type { AdminState, ControlEvent, UpstreamPatch, UpstreamStatus } from '../types.ts';
 import { AdminStates, checkPatch, READY, type AdminSnapshot, type EffectiveAdmin } from './admin-states.ts';
+import { DrainWatch } from './drain-watch.ts';
+import type { Drain } from './drains.ts';
 import { DynamicPools } from './dynamic-pools.ts';
 import {
   adminChanged,
@@ -69,6 +71,8 @@ export interface UpstreamsDeps {
   onForget(slots: readonly number[]): void;
   /** A drain deadline passed: what still runs on these slots is to be ended. */
   onCut(slots: readonly number[]): void;
+  /** The `drain` of a pool ends what runs for it on these slots. */
+  onCutPool(pool: SectionHash, slots: readonly number[], how: 'finish' | 'reset'): void;
   onEvent(event: ControlEvent): void;
   /** Default: `lookupName`. */
   readonly lookup?: Lookup;
@@ -102,6 +106,7 @@ export class Upstreams {
   readonly #layer4: ServerRows;
   readonly #admin: AdminStates;
   readonly #passive: PassiveStrikes;
+  readonly #drains: DrainWatch;
   /** Pools whose rows went to workers: from then on they are told of changes. */
   readonly #handedOut: WeakSet<Pool> = new WeakSet();
   /** Generation → its `nameRefreshMs`. */
@@ -142,7 +147,7 @@ export class Upstreams {
         take: () => this.#registry.checks.take(),
         give: (row) => this.#registry.checks.give(row),
       },
-      refusals: (slot) => table.sumFacts(slot, FACT_DIAL_FAILURES),
+      refusals: (slot) => table.sumFactTotals(slot, FACT_DIAL_FAILURES),
       probeOf: deps.probeOf ?? ((spec) => checkProbe(spec, environment)),
       ...(deps.concurrency === undefined ? {} : { concurrency: deps.concurrency }),
       onTransition: (check, transition) => {
@@ -157,6 +162,15 @@ export class Upstreams {
       refresh: (member) => this.#pools.refresh(member.pool, [member]),
       onStruck: (member, fails) => this.#tell(struck(member, fails)),
       onRecovered: (member) => this.#tell(recovered(member)),
+    });
+    this.#drains = new DrainWatch({
+      table,
+      clock,
+      pools: () => this.#pools,
+      active: () => this.#active,
+      adminOf: (slot) => this.#adminOf(slot),
+      cut: (pool, slots, how) => deps.onCutPool(pool, slots, how),
+      onEvent: (happening) => this.#tell(happening),
     });
     this.#slowStarts = new SlowStarts(clock, (member) => this.#pools.refresh(member.pool, [member]));
     this.#pools = new Pools({
@@ -176,6 +190,9 @@ export class Upstreams {
       },
       onMembership: (slot) => this.#writeAdmin(slot),
       onEndpoints: (member) => this.#announce(member),
+      isDrained: (member, slot) => this.#drains.isOver(member, slot),
+      onStanding: (members) => this.#drains.review(members),
+      onLeft: (member, slot, ended) => this.#drains.dropped(member, slot, ended),
     });
     this.#sources = new Sources({
       clock,
@@ -221,7 +238,10 @@ export class Upstreams {
 
   /** The generation is in force: its servers are probed and its names kept fresh, and no others. */
   activate(generation: number): void {
+    const before = this.#active;
     this.#active = generation;
+    const pools = [...this.#pools.of(generation)];
+    this.#drains.reloaded(new Set(pools.filter((pool) => before === null || !pool.generations.has(before))));
     this.#names.setRefresh(this.#generations.get(generation) ?? null);
     void this.#startActive(generation);
   }
@@ -248,21 +268,17 @@ export class Upstreams {
     return this.#registry.addLane(lane);
   }
 
-  /** Every member of every pool of the generation in force. */
+  /** Every member of every pool of the generation in force, and those that were removed and still run something. */
   status(): readonly UpstreamStatus[] {
-    const adminOf = (slot: Slot): EffectiveAdmin => this.#adminOf(slot);
-    return [...this.#activeMembers()].map((member) =>
-      memberStatus(member, this.#deps.table, adminOf, this.#deps.clock.wall()),
-    );
+    return [...this.#shownMembers()].map((member) => this.#statusOf(member));
   }
 
   /** As `status`, with pauses for other work; ends early when another generation comes into force. */
   async *eachStatus(): AsyncGenerator<UpstreamStatus> {
     const slice = new Slice(this.#deps.clock);
     const generation = this.#active;
-    const adminOf = (slot: Slot): EffectiveAdmin => this.#adminOf(slot);
-    for (const member of this.#activeMembers()) {
-      yield memberStatus(member, this.#deps.table, adminOf, this.#deps.clock.wall());
+    for (const member of this.#shownMembers()) {
+      yield this.#statusOf(member);
       if (slice.used) await slice.next();
       if (this.#active !== generation) return;
     }
@@ -313,6 +329,19 @@ export class Upstreams {
     }
   }
 
+  /** A worker's traffic was refused there. For HTTP that is the business of retries and passive checks. */
+  refused(slot: number): void {
+    this.dialFailed(slot);
+    const at = this.#registry.slots.at(slot);
+    if (at === undefined) return;
+    const told = new Set<RunningCheck>();
+    for (const member of this.#pools.membersAt(at)) {
+      if (member.pool.spec.layer === undefined || !this.#isActive(member.pool)) continue;
+      for (const { slot: own, check } of member.endpoints) if (own === at && check !== null) told.add(check);
+    }
+    for (const check of told) this.#checks.refused(check);
+  }
+
   /** What a worker saw of the member of this row. */
   passive(hash: SectionHash, row: number, outcome: 'failed' | 'passed', strike: number): void {
     const member = this.#pools.get(hash)?.members.find((one) => one.row === row);
@@ -338,6 +367,7 @@ export class Upstreams {
     this.#admin.stop();
     this.#slowStarts.stop();
     this.#passive.stop();
+    this.#drains.stop();
   }
 
   async #unresolved(pools: readonly Pool[], slice: Slice): Promise<ReadonlySet<WatchedName>> {
@@ -445,6 +475,17 @@ export class Upstreams {
   *#activeMembers(): IterableIterator<Member> {
     if (this.#active === null) return;
     for (const pool of this.#pools.of(this.#active)) yield* pool.present();
+  }
+
+  *#shownMembers(): IterableIterator<Member> {
+    yield* this.#activeMembers();
+    yield* this.#drains.removed();
+  }
+
+  #statusOf(member: Member): UpstreamStatus {
+    const adminOf = (slot: Slot): EffectiveAdmin => this.#adminOf(slot);
+    const drainOf = (slot: Slot): Drain | undefined => this.#drains.of(member, slot);
+    return memberStatus(member, this.#deps.table, adminOf, drainOf, this.#deps.clock.wall());
   }
 
   #isActive(pool: Pool): boolean {

@@ -25,6 +25,12 @@ export class Discard implements UpstreamUser {
     this.#side.release(reusable ? this.#idleMs : 0, this.#maxIdle);
   }
 
+  readonly poolHash = '';
+
+  sayGoodbye(): boolean {
+    return false;
+  }
+
   // The connection ends by itself, and there is nobody to tell.
   onUpstreamFailed(): void {}
   onDialFailed(): void {}

@@ -33,6 +33,14 @@ export const FIELD_ALT_SVC = 21;
 export const FIELD_HTTP2_SETTINGS = 22;
 export const FIELD_KINDS = 23;
 
+/** Of a request that came over HTTP/2: see `Head.version`. */
+export const VERSION_HTTP2 = 20;
+
+/** As logs and placeholders name a version. */
+export function protocolName(version: number): string {
+  return version === VERSION_HTTP2 ? 'HTTP/2.0' : version === 10 ? 'HTTP/1.0' : 'HTTP/1.1';
+}
+
 export class Head {
   /** The head as received, latin1, from the first byte to the CRLF of the last field line (included). */
   text = '';
@@ -52,7 +60,7 @@ export class Head {
 
   /** Where the first field line begins in `text`. */
   fieldsStart = 0;
-  /** 10 or 11. */
+  /** 10 or 11, as it is written; 20 for a request that was made text of HTTP/1.1 from HTTP/2. */
   version = 11;
 
   /** Request only. */

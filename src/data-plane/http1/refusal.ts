@@ -3,17 +3,71 @@ import type { Socket } from 'node:net';
 import { SERVER_BAD_REQUESTS, SERVER_LIMITS, SERVER_RESPONSES } from '../../shared/state-table/layout.ts';
 import type { HttpServer } from '../server.ts';
 import type { World } from '../world.ts';
-import { errorText } from '../proxy/error-response.ts';
+import { errorText, type ErrorText } from '../proxy/error-response.ts';
+import type { ConnectionFacts } from '../proxy/request-facts.ts';
+import { hostOfAuthority } from '../route/target.ts';
+import { describeRule, faultName } from './errors.ts';
+import { protocolName, type Head } from './head.ts';
 import { limitOfHead } from './limit-hits.ts';
 import { reasonOf } from './reasons.ts';
 
-/** Counts it and writes its answer, the last on this connection. `fault` is that of its parse, 0 = it was not parsed. */
-export function refuseRequest(world: World, { row }: HttpServer, socket: Socket, status: number, fault: number): void {
+export interface Refusal {
+  readonly status: number;
+  /** ERROR_*; 0 = the head is none that breaks a rule: it did not come in time, or came to the wrong connection. */
+  readonly fault: number;
+  /** null = it was not understood. */
+  readonly head: Head | null;
+}
+
+/** Counts it, writes its access line and its answer, the last on this connection. */
+export function refuseRequest(
+  world: World,
+  server: HttpServer,
+  client: Pick<ConnectionFacts, 'peer'>,
+  socket: Socket,
+  refusal: Refusal,
+): void {
+  const { status } = refusal;
+  const { lines, body } = answerRefusal(world, server, client, refusal);
+  socket.write(`HTTP/1.1 ${status} ${reasonOf(status)}\r\n${lines}Connection: close\r\n\r\n${body}`, 'latin1');
+}
+
+/** The same for a connection that goes on: the answer is the caller's to write. */
+export function answerRefusal(
+  world: World,
+  server: HttpServer,
+  client: Pick<ConnectionFacts, 'peer'>,
+  refusal: Refusal,
+): ErrorText {
+  const { status, fault } = refusal;
+  const { row } = server;
   world.servers.count(row, SERVER_RESPONSES + Math.floor(status / 100) - 1, 1);
   world.servers.count(row, SERVER_BAD_REQUESTS, 1);
   countLimit(world, row, limitOfHead(status, fault));
-  const { lines, body } = errorText(status, world.clock.wall());
-  socket.write(`HTTP/1.1 ${status} ${reasonOf(status)}\r\n${lines}Connection: close\r\n\r\n${body}`, 'latin1');
+  const answer = errorText(status, world.clock.wall(), fault === 0 ? '' : describeRule(fault));
+  writeRefusalLines(world, server, client, refusal, answer.body.length);
+  return answer;
+}
+
+/** What a client sent that is not understood goes into no log: it may be anything. */
+function writeRefusalLines(
+  world: World,
+  server: HttpServer,
+  { peer }: Pick<ConnectionFacts, 'peer'>,
+  { status, fault, head }: Refusal,
+  bytes: number,
+): void {
+  const host = head === null ? '' : hostOfAuthority(head.authority);
+  const outputs = server.accessOutputs(host);
+  if (outputs.length === 0) return;
+  const address = peer?.text ?? '';
+  const record = {
+    ...{ wallMs: world.clock.wall(), client: address, peer: address, host, status, bytes },
+    ...{ method: head?.method ?? '', target: head?.originForm ?? '', durationMs: 0 },
+    ...{ proto: head === null ? '' : protocolName(head.version) },
+    ...{ upstream: '', attempts: 0, affinity: '' as const, user: '', fault: fault === 0 ? '' : faultName(fault) },
+  };
+  for (const output of outputs) world.accessLog.write(output, record);
 }
 
 /** −1 = no limit was hit. */

@@ -8,6 +8,7 @@
 import type { Socket } from 'node:net';
 import { resetSocket } from '../../shared/net/reset.ts';
 import { LIMIT_REQUESTS_PER_CONNECTION, SERVER_TIMEOUTS } from '../../shared/state-table/layout.ts';
+import type { ClientConnection } from '../client-connection.ts';
 import { Exchange } from '../proxy/exchange.ts';
 import type { ClientSide, TunnelEnd } from '../proxy/sides.ts';
 import type { ClientTimes } from '../route/decision.ts';
@@ -17,7 +18,9 @@ import type { Expirable } from '../wheel.ts';
 import type { World } from '../world.ts';
 import { BodyReader } from './body-reader.ts';
 import { ClientWaits } from './client-waits.ts';
+import { faultStatus } from './errors.ts';
 import { isEventStream } from './event-stream.ts';
+import type { Head } from './head.ts';
 import { limitOfBody } from './limit-hits.ts';
 import { Linger } from './linger.ts';
 import { MessageWriter } from './message-writer.ts';
@@ -34,7 +37,7 @@ type Phase = 'idle' | 'head' | 'busy' | 'flush' | 'linger' | 'tunnel' | 'closed'
 const MAX_AHEAD_BYTES = 65_536;
 const NO_SERVER_IDLE_MS = 5000;
 
-export class ServerConnection extends SocketFacts implements ClientSide, Expirable {
+export class ServerConnection extends SocketFacts implements ClientSide, ClientConnection, Expirable {
   readonly #world: World;
   readonly listenerKey: string;
   readonly #writer: MessageWriter;
@@ -240,7 +243,7 @@ export class ServerConnection extends SocketFacts implements ClientSide, Expirab
     const { limits } = current.server;
     const end = requestHeadEnd(input, at, limits);
     if (end === HEAD_INCOMPLETE) return this.#awaitHead(input, at);
-    if (end < 0) return this.#refuse(-end, 0);
+    if (end < 0) return this.#refuse(faultStatus(-end), -end);
     const head = this.#world.takeHead();
     const status = parseRequestHead(input.toString('latin1', at, end), head, limits);
     if (status !== 0) {
@@ -248,8 +251,9 @@ export class ServerConnection extends SocketFacts implements ClientSide, Expirab
       return this.#refuse(status, head.fault);
     }
     if (this.tls !== null && isMisdirected(current.server, this.tls, head)) {
+      this.#refuse(421, 0, head);
       this.#world.giveHead(head);
-      return this.#refuse(421, 0);
+      return -1;
     }
     this.#version = head.version;
     this.#keepAlive = head.keepAlive && !this.#world.draining;
@@ -443,8 +447,8 @@ export class ServerConnection extends SocketFacts implements ClientSide, Expirab
     this.#linger.begin(this.#server?.options.writeIdleTimeoutMs ?? 0, this.#inputEnded);
   }
 
-  #refuse(status: number, fault: number): number {
-    refuseRequest(this.#world, this.#server!, this.socket, status, fault);
+  #refuse(status: number, fault: number, head: Head | null = null): number {
+    refuseRequest(this.#world, this.#server!, this, this.socket, { status, fault, head });
     this.#finish();
     return -1;
   }

@@ -5,7 +5,7 @@
  */
 import type { Socket } from 'node:net';
 import { dialOptions } from '../../shared/net/address.ts';
-import type { EndpointPlan } from '../../shared/plan/types.ts';
+import type { EndpointPlan, SectionHash } from '../../shared/plan/types.ts';
 import type { Endpoints, OpenConnection, UpstreamContext } from '../pool/endpoints.ts';
 import { resetCarrier, type Carrier } from '../pool/carrier.ts';
 import { KEEP_ALIVE_PROBE_MS, type SocketPlan } from '../pool/socket-plan.ts';
@@ -271,6 +271,12 @@ export class UpstreamConnection implements UpstreamSide, OpenConnection, Expirab
       this.reset();
       user?.onDialFailed('ECANCELED');
     }
+  }
+
+  cutPool(pool: SectionHash, how: 'finish' | 'reset'): void {
+    const user = this.#user;
+    if (user === null || user.poolHash !== pool) return;
+    if (how === 'reset' || !user.sayGoodbye()) this.cut();
   }
 
   onDeadline(): void {

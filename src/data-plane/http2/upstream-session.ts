@@ -3,7 +3,7 @@
  * then nothing says that it speaks HTTP/2, nor how many streams it takes.
  */
 import { connect, type ClientHttp2Session, type ClientHttp2Stream, type ClientSessionOptions } from 'node:http2';
-import type { EndpointPlan } from '../../shared/plan/types.ts';
+import type { EndpointPlan, SectionHash } from '../../shared/plan/types.ts';
 import type { OpenConnection, UpstreamContext } from '../pool/endpoints.ts';
 import type { SocketPlan } from '../pool/socket-plan.ts';
 import type { Carrier } from '../pool/carrier.ts';
@@ -31,6 +31,8 @@ const PING_ANSWER_MS = 20_000;
 
 export interface SessionOwner {
   onSessionReady(session: UpstreamSession): void;
+  /** It carries one request less. */
+  onStreamEnded(session: UpstreamSession): void;
   /** It closed; `fault` says why when it never became ready. */
   onSessionClosed(session: UpstreamSession, wasReady: boolean, fault: string): void;
 }
@@ -55,6 +57,8 @@ export class UpstreamSession implements OpenConnection, Expirable {
   #closing = false;
   #carried = false;
   #pinging = false;
+  /** Monotonic time until which it takes no new streams; when it carries none before that, it ends. */
+  #restsUntil = -Infinity;
 
   constructor(
     owner: SessionOwner,
@@ -100,9 +104,22 @@ export class UpstreamSession implements OpenConnection, Expirable {
 
   /** Another stream may be opened. */
   get hasRoom(): boolean {
-    if (!this.#ready || this.#closing || this.#session.closed || this.#session.destroyed) return false;
+    if (!this.#ready || this.#closing || this.#rests || this.#session.closed || this.#session.destroyed) return false;
     const allowed = this.#session.remoteSettings.maxConcurrentStreams ?? MAX_STREAMS;
     return this.#streams.size < Math.min(MAX_STREAMS, allowed);
+  }
+
+  /** It carries nothing and could. */
+  get isIdle(): boolean {
+    return this.#ready && !this.#closing && this.#streams.size === 0;
+  }
+
+  get #rests(): boolean {
+    return this.#context.wheel.now < this.#restsUntil;
+  }
+
+  rest(ms: number): void {
+    this.#restsUntil = this.#context.wheel.now + ms;
   }
 
   goesTo(endpoint: EndpointPlan): boolean {
@@ -130,9 +147,12 @@ export class UpstreamSession implements OpenConnection, Expirable {
   }
 
   left(stream: UpstreamStream): void {
-    if (!this.#streams.delete(stream) || this.#streams.size > 0) return;
-    if (this.#closing || this.#idleMs === 0) this.#finish();
-    else this.#watch();
+    if (!this.#streams.delete(stream)) return;
+    if (this.#streams.size === 0) {
+      if (this.#closing || this.#rests || this.#idleMs === 0) this.#finish();
+      else this.#watch();
+    }
+    this.owner.onStreamEnded(this);
   }
 
   /** Nobody waited for it any more when it was ready. */
@@ -156,6 +176,12 @@ export class UpstreamSession implements OpenConnection, Expirable {
   cut(): void {
     this.#breakAll('cut', 'cut by a drain deadline');
     this.#destroy();
+  }
+
+  /** Tunnels do not go over HTTP/2: there is no other way than to break off. */
+  cutPool(pool: SectionHash): void {
+    for (const stream of [...this.#streams])
+      if (stream.poolHash === pool) stream.broken('cut', 'cut by a drain deadline');
   }
 
   reset(): void {

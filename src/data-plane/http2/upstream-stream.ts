@@ -241,6 +241,11 @@ export class UpstreamStream implements UpstreamSide, Expirable {
     this.#end(constants.NGHTTP2_CANCEL);
   }
 
+  /** Of whom it is for, '' = nobody any more. */
+  get poolHash(): string {
+    return this.#user?.poolHash ?? '';
+  }
+
   /** The session broke, or is cut. */
   broken(failure: UpstreamFailure, detail: string): void {
     this.#fail(failure, detail);

@@ -32,6 +32,7 @@ import type { Generation } from '../server.ts';
 import { Deadline, type Expirable } from '../wheel.ts';
 import { connectionHeader } from './connection-header.ts';
 import { Echo } from './echo.ts';
+import { firstByteOf, type FirstByte } from './first-byte.ts';
 import { FlowRequest } from './flow-request.ts';
 import { Opening, type Opened } from './opening.ts';
 import type { Layer4Server } from './server.ts';
@@ -71,6 +72,8 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
   #tlvs: readonly ProxyTlvPlan[] | undefined = undefined;
   #upstream: UpstreamLeg | null = null;
   #tunnel: Tunnel | null = null;
+  /** null without `first_byte_timeout`. */
+  #firstByte: FirstByte | null = null;
   #clientEnded = false;
   /** The opening took too long. */
   #late = false;
@@ -208,7 +211,8 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
   onDialled(leg: UpstreamLeg): void {
     const tries = this.#tries!;
     tries.connected();
-    tries.watch?.connected();
+    this.#firstByte = firstByteOf(this.#world.wheel, tries.pool.section.passive?.firstByteTimeoutMs, tries.watch);
+    if (this.#firstByte === null) tries.watch?.connected();
     this.#world.facts.count(leg.slot, FACT_REQUESTS, 1);
     this.#relay(leg, this.#client, this.#opening!);
   }
@@ -251,7 +255,10 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
       const header = connectionHeader(proxyProtocol, this.#tlvs, this.#request, opening.serverName);
       first = early.length === 0 ? header : Buffer.concat([header, early]);
     }
-    if (early.length > 0) this.#world.facts.count(upstream.slot, FACT_BYTES_SENT, early.length);
+    if (early.length > 0) {
+      this.#world.facts.count(upstream.slot, FACT_BYTES_SENT, early.length);
+      this.#firstByte?.sent();
+    }
     return first.length === 0 || upstream.writeRaw(first, 0, first.length, true);
   }
 
@@ -261,9 +268,11 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
     const { row } = this.#server;
     if (leg === this.#client) {
       servers.count(row, SERVER_BYTES_IN, bytes);
+      this.#firstByte?.sent();
       if (this.#phase === 'relay') facts.count(this.#upstream!.slot, FACT_BYTES_SENT, bytes);
       else if (this.#phase === 'echo') servers.count(row, SERVER_BYTES_OUT, bytes);
     } else {
+      this.#firstByte?.heard();
       servers.count(row, SERVER_BYTES_OUT, bytes);
       facts.count(this.#upstream!.slot, FACT_BYTES_RECEIVED, bytes);
     }
@@ -404,6 +413,7 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
     const { servers, wheel } = this.#world;
     this.#opening = null;
     wheel.remove(this.#deadline);
+    this.#firstByte?.end();
     servers.add(this.#server.row, SERVER_IN_FLIGHT, -1);
     this.#world.tunnelEnded();
     this.#world.exchangeEnded(this.#generation);

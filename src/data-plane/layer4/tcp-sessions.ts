@@ -4,6 +4,7 @@ import { resetSocket } from '../../shared/net/reset.ts';
 import type { SectionHash, SlotIndex } from '../../shared/plan/types.ts';
 import { SERVER_CONNECTIONS_ACCEPTED } from '../../shared/state-table/layout.ts';
 import type { Place } from '../admission.ts';
+import { inBatches } from '../in-batches.ts';
 import type { Generation } from '../server.ts';
 import type { Layer4Server } from './server.ts';
 import { TcpSession, type SessionOwner } from './tcp-session.ts';
@@ -53,10 +54,14 @@ export class TcpSessions implements SessionOwner {
    * from it. Returns how many there were.
    */
   cut(slots: readonly SlotIndex[], how: 'finish' | 'reset', pool: SectionHash | null = null): number {
-    const cut = [...this.#open].filter(
-      (session) => slots.includes(session.slot) && (pool === null || session.pool === pool),
-    );
-    for (const session of cut) session.leave(how);
+    const left = new Set(slots);
+    const mustLeave = (session: TcpSession): boolean =>
+      left.has(session.slot) && (pool === null || session.pool === pool);
+    const cut = [...this.#open].filter(mustLeave);
+    inBatches(this.#world.clock, cut, (session) => {
+      // While others were cut it may have ended, or gone elsewhere.
+      if (this.#open.has(session) && mustLeave(session)) session.leave(how);
+    });
     return cut.length;
   }
 

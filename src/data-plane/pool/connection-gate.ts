@@ -5,13 +5,9 @@
 import { FACT_CONNECTIONS, FACT_DIALS_WAITING } from '../../shared/state-table/layout.ts';
 import type { StateTable } from '../../shared/state-table/table.ts';
 import { Deadline, type Expirable } from '../wheel.ts';
-import type { UpstreamConnection } from '../http1/upstream-connection.ts';
-import type { HeadLimits } from '../http1/limits.ts';
 import type { Dial } from '../proxy/pool-tries.ts';
-import type { UpstreamUser } from '../proxy/sides.ts';
-import type { EndpointPlan } from '../../shared/plan/types.ts';
 import type { Endpoints, UpstreamContext } from './endpoints.ts';
-import type { SocketPlan } from './socket-plan.ts';
+import type { GatedRequest } from './gated-request.ts';
 
 /** Places also come free in other workers, which tell nobody: a look at them while somebody waits. */
 const LOOK_MS = 50;
@@ -21,17 +17,6 @@ const TURN_MS = 500;
 const YIELD_MS = 150;
 /** Code of a dial that got no place in time. No fault of the upstream's. */
 export const NO_CONNECTION_FREE = 'HOLDFAST_NO_CONNECTION_FREE';
-
-export interface GatedRequest {
-  readonly endpoint: EndpointPlan;
-  readonly limits: HeadLimits;
-  readonly timeoutMs: number;
-  /** No idle connection. */
-  readonly fresh: boolean;
-  readonly user: UpstreamUser;
-  readonly options: SocketPlan;
-  readonly maxConnections: number;
-}
 
 /** A request that waits for a connection. */
 class Waiter implements Dial, Expirable {
@@ -77,7 +62,7 @@ export class ConnectionGate implements Expirable {
 
   /** As `Endpoints.connect`; the dial may wait for a place as long as the dial itself may take. */
   connect(request: GatedRequest): Dial | null {
-    const { slot } = request.endpoint;
+    const { slot } = request;
     this.#slots.add(slot);
     this.#keepLooking();
     const line = this.#waiting.get(slot);
@@ -94,7 +79,7 @@ export class ConnectionGate implements Expirable {
   }
 
   leave(waiter: Waiter): void {
-    const { slot } = waiter.request.endpoint;
+    const { slot } = waiter.request;
     const line = this.#waiting.get(slot);
     const at = line?.indexOf(waiter) ?? -1;
     if (at < 0) return;
@@ -104,12 +89,13 @@ export class ConnectionGate implements Expirable {
     this.#context.facts.add(slot, FACT_DIALS_WAITING, -1);
   }
 
-  /** A connection to the slot became idle or ended. */
+  /** A connection to the slot became idle or ended, or carries one request less. */
   freed(slot: number): void {
     if (!this.#slots.has(slot)) return;
     if (this.#othersWait(slot) && this.#context.wheel.now >= (this.#turns.get(slot) ?? -Infinity) + TURN_MS) {
       this.#turns.set(slot, this.#context.wheel.now);
-      this.#endpoints.closeIdle(slot);
+      // Over HTTP/2 a connection that is always in use never is idle: its streams run out, and new ones wait.
+      if (!this.#endpoints.closeIdle(slot)) this.#endpoints.legs.rest(slot, YIELD_MS);
     }
     this.#serveLine(slot);
   }
@@ -155,15 +141,15 @@ export class ConnectionGate implements Expirable {
   }
 
   /** null = connected already; undefined = there is no connection and no place for one. */
-  #serve(request: GatedRequest): UpstreamConnection | null | undefined {
-    const { endpoint, limits, timeoutMs, fresh, user, options, maxConnections } = request;
-    if (!fresh && this.#endpoints.reuse(endpoint, limits, user, options)) return null;
-    if (!this.#take(endpoint.slot, maxConnections)) {
+  #serve(request: GatedRequest): Dial | null | undefined {
+    const shared = request.share();
+    if (shared !== undefined) return shared;
+    if (!this.#take(request.slot, request.maxConnections)) {
       // One that is idle here and no use for this request makes room.
-      this.#endpoints.closeIdle(endpoint.slot);
+      this.#endpoints.closeIdle(request.slot);
       return undefined;
     }
-    return this.#endpoints.dialCounted(endpoint, limits, timeoutMs, user, options);
+    return request.dial();
   }
 
   /** Adds to the own row, then sums over all workers, then steps back: no two workers ever share the last place. */

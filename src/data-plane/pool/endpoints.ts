@@ -3,7 +3,7 @@
  * drains and crashes. Two connections are interchangeable when they go to the same slot
  * and come from the same `local_address`, and speak TLS and HTTP/2 alike (`leg-endpoints.ts`).
  */
-import type { EndpointPlan } from '../../shared/plan/types.ts';
+import type { EndpointPlan, SectionHash } from '../../shared/plan/types.ts';
 import { FACT_CONNECTIONS, FACT_DIALS, FACT_REUSES } from '../../shared/state-table/layout.ts';
 import type { Rows, StateTable } from '../../shared/state-table/table.ts';
 import type { Head } from '../http1/head.ts';
@@ -39,6 +39,8 @@ export interface OpenConnection {
   retire(): void;
   /** The drain deadline of its slot passed. */
   cut(): void;
+  /** The `drain` of a pool ends what runs on it for that pool; finish: tunnels say goodbye. */
+  cutPool(pool: SectionHash, how: 'finish' | 'reset'): void;
   reset(): void;
 }
 
@@ -109,10 +111,9 @@ export class Endpoints {
     return connection;
   }
 
-  /** A dial begins. */
+  /** A dial begins; the caller has counted it as a connection. */
   opening(connection: OpenConnection): void {
     this.#context.facts.count(connection.slot, FACT_DIALS, 1);
-    this.#context.facts.add(connection.slot, FACT_CONNECTIONS, 1);
     this.#open.add(connection);
   }
 
@@ -151,11 +152,19 @@ export class Endpoints {
     if (idle.length === 0) this.#idle.delete(connection.idleKey);
   }
 
-  /** Ends one idle connection to the slot, the one that was not used for the longest time. */
-  closeIdle(slot: number): void {
-    for (const idle of this.#idle.values()) {
-      if (idle[0]?.slot === slot) return idle[0].close();
+  /** A connection that carries several requests at a time carries one less. */
+  freed(slot: number): void {
+    this.#gate?.freed(slot);
+  }
+
+  /** Ends one idle connection to the slot, the one that was not used for the longest time. False: there is none. */
+  closeIdle(slot: number): boolean {
+    for (const [oldest] of this.#idle.values()) {
+      if (oldest?.slot !== slot) continue;
+      oldest.close();
+      return true;
     }
+    return this.legs.closeIdle(slot);
   }
 
   /** Nobody names these slots any more: idle connections close now, busy ones after their exchange. */

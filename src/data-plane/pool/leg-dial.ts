@@ -6,7 +6,7 @@ import { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import { dialOptions, joinHostPort } from '../../shared/net/address.ts';
 import { describeTlsFault, startHandshake } from '../../shared/net/upstream-tls.ts';
-import type { EndpointPlan, TransportPlan } from '../../shared/plan/types.ts';
+import type { EndpointPlan, SectionHash, TransportPlan } from '../../shared/plan/types.ts';
 import type { HeadLimits } from '../http1/limits.ts';
 import { UpstreamSession, type SessionOwner } from '../http2/upstream-session.ts';
 import type { Dial } from '../proxy/pool-tries.ts';
@@ -108,6 +108,15 @@ export class LegDial implements OpenConnection, SessionOwner {
     this.#socket.destroy();
   }
 
+  cutPool(pool: SectionHash): void {
+    for (const waiter of [...this.waiters]) {
+      const { user } = waiter.request;
+      if (user.poolHash !== pool) continue;
+      waiter.close();
+      user.onDialFailed('ECANCELED');
+    }
+  }
+
   reset(): void {
     for (const waiter of [...this.waiters]) waiter.close();
     this.#socket.destroy();
@@ -176,6 +185,8 @@ export class LegDial implements OpenConnection, SessionOwner {
     this.#settled = true;
     this.#owner.onHttp2(this, session);
   }
+
+  onStreamEnded(): void {}
 
   onSessionClosed(_session: UpstreamSession, _wasReady: boolean, fault: string): void {
     if (this.#settled || this.#code !== '') return;

@@ -2,12 +2,14 @@
  * Connections over TLS and HTTP/2: which one a request goes over, and who waits for those in the making. Where HTTP/2
  * is spoken or may be, requests that come while a connection is made wait for it instead of making one each.
  */
-import { FACT_REUSES } from '../../shared/state-table/layout.ts';
+import { FACT_CONNECTIONS, FACT_REUSES } from '../../shared/state-table/layout.ts';
 import { UpstreamConnection } from '../http1/upstream-connection.ts';
 import type { UpstreamSession } from '../http2/upstream-session.ts';
 import type { Dial } from '../proxy/pool-tries.ts';
+import type { UpstreamUser } from '../proxy/sides.ts';
 import type { Carrier } from './carrier.ts';
 import type { Endpoints, UpstreamContext } from './endpoints.ts';
+import type { GatedRequest } from './gated-request.ts';
 import { LegDial, type LegDialOwner, type LegRequest, type LegWaiter } from './leg-dial.ts';
 
 /** Requests that wait for one dial: as many as a server that says nothing else will hardly refuse. */
@@ -35,12 +37,21 @@ export class LegEndpoints implements LegDialOwner {
    * `onConnected` or `onDialFailed`.
    */
   connect(request: LegRequest): Dial | null {
+    const { maxConnections } = request.options;
+    if (maxConnections !== undefined) return this.#endpoints.gate.connect(new Limited(this, request, maxConnections));
+    const shared = this.share(request);
+    if (shared !== undefined) return shared;
+    this.#context.facts.add(request.endpoint.slot, FACT_CONNECTIONS, 1);
+    return this.dialCounted(request);
+  }
+
+  /** On a connection that is there or in the making: null = connected already, undefined = there is none. */
+  share(request: LegRequest): Dial | null | undefined {
+    if (request.preface !== '') return undefined;
     const key = keyOf(request);
-    const alone = request.preface !== '';
-    if (!alone && this.#reuse(request, key)) return null;
-    const pending = alone || request.needsHttp1 ? undefined : this.#dials.get(key);
-    if (pending !== undefined && pending.waiters.size < MAX_WAITERS) return pending.join(request);
-    return this.#dial(request, key);
+    if (this.#reuse(request, key)) return null;
+    const pending = request.needsHttp1 ? undefined : this.#dials.get(key);
+    return pending !== undefined && pending.waiters.size < MAX_WAITERS ? pending.join(request) : undefined;
   }
 
   #reuse(request: LegRequest, key: string): boolean {
@@ -60,7 +71,9 @@ export class LegEndpoints implements LegDialOwner {
     return true;
   }
 
-  #dial(request: LegRequest, key: string): Dial {
+  /** Dials; the caller has counted it as a connection. */
+  dialCounted(request: LegRequest): Dial {
+    const key = keyOf(request);
     const dial = new LegDial(this, this.#context, key, request);
     this.#endpoints.opening(dial);
     if (dial.shareable && !this.#http1.has(key)) this.#dials.set(key, dial);
@@ -125,7 +138,27 @@ export class LegEndpoints implements LegDialOwner {
     }
   }
 
+  /** Ends a session to the slot that carries nothing. False: there is none. */
+  closeIdle(slot: number): boolean {
+    const idle = this.#sessionsTo(slot).find((session) => session.isIdle);
+    idle?.retire();
+    return idle !== undefined;
+  }
+
+  /** Takes no new streams on one session to the slot for a while; when its streams end in that time, so does it. */
+  rest(slot: number, ms: number): void {
+    this.#sessionsTo(slot)[0]?.rest(ms);
+  }
+
+  #sessionsTo(slot: number): UpstreamSession[] {
+    return [...this.#sessions.values()].flatMap((open) => open.filter((session) => session.slot === slot));
+  }
+
   onSessionReady(): void {}
+
+  onStreamEnded(session: UpstreamSession): void {
+    this.#endpoints.freed(session.slot);
+  }
 
   onSessionClosed(session: UpstreamSession): void {
     this.#endpoints.closed(session);
@@ -151,6 +184,33 @@ export class LegEndpoints implements LegDialOwner {
 
   #forget(dial: LegDial): void {
     if (this.#dials.get(dial.idleKey) === dial) this.#dials.delete(dial.idleKey);
+  }
+}
+
+/** A request to an address that takes only so many connections. */
+class Limited implements GatedRequest {
+  readonly slot: number;
+  readonly timeoutMs: number;
+  readonly maxConnections: number;
+  readonly user: UpstreamUser;
+  readonly #legs: LegEndpoints;
+  readonly #request: LegRequest;
+
+  constructor(legs: LegEndpoints, request: LegRequest, maxConnections: number) {
+    this.#legs = legs;
+    this.#request = request;
+    this.slot = request.endpoint.slot;
+    this.timeoutMs = request.timeoutMs;
+    this.maxConnections = maxConnections;
+    this.user = request.user;
+  }
+
+  share(): Dial | null | undefined {
+    return this.#legs.share(this.#request);
+  }
+
+  dial(): Dial {
+    return this.#legs.dialCounted(this.#request);
   }
 }
 

@@ -1,4 +1,5 @@
 import type { AccessRecord } from '../access-log.ts';
+import { protocolName } from '../http1/head.ts';
 import type { HttpServer } from '../server.ts';
 import type { World } from '../world.ts';
 import type { RequestFacts } from './request-facts.ts';
@@ -35,6 +36,7 @@ function accessRecord(
     method: request.method,
     host: request.host,
     target: request.target,
+    proto: protocolName(request.head.version),
     status,
     bytes,
     durationMs,
@@ -42,5 +44,6 @@ function accessRecord(
     attempts: tries?.attempts ?? 0,
     affinity: request.affinity,
     user: request.notes?.user ?? '',
+    fault: '',
   };
 }

@@ -27,8 +27,10 @@ export function errorSentence(status: number): string {
   return SENTENCES[status] ?? reasonOf(status);
 }
 
-export function errorText(status: number, wallMs: number): ErrorText {
-  const body = `${errorSentence(status)}\n`;
+/** `why`: half a sentence, in words of ours; '' = there is nothing more to say. */
+export function errorText(status: number, wallMs: number, why: string = ''): ErrorText {
+  const sentence = errorSentence(status);
+  const body = why === '' ? `${sentence}\n` : `${sentence.replace(/\.$/, '')}: ${why}.\n`;
   return { lines: linesOf(errorFields(body.length, wallMs)), body };
 }
 

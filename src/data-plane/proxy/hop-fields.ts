@@ -21,6 +21,7 @@ import {
   FIELD_X_FORWARDED_FOR,
   FIELD_X_FORWARDED_HOST,
   FIELD_X_FORWARDED_PROTO,
+  VERSION_HTTP2,
   type Head,
 } from '../http1/head.ts';
 
@@ -94,6 +95,11 @@ export function keptFields(head: Head, drop: DropSet): string[] {
     fields.push(head.nameOf(field), head.valueOf(field));
   }
   return fields;
+}
+
+/** Value of the Via field that says who passed a message on; `version` is that of the message as it came. */
+export function viaOf(version: number): string {
+  return version === 11 ? '1.1 holdfast' : version === VERSION_HTTP2 ? '2.0 holdfast' : '1.0 holdfast';
 }
 
 export function linesOf(fields: readonly string[]): string {

@@ -129,7 +129,7 @@ export abstract class PoolTries implements Waiter {
       return;
     }
     this.#world.facts.count(slot, FACT_DIAL_FAILURES, 1);
-    this.#world.dialFailed(slot);
+    this.#world.dialFailed(slot, code);
     this.#failedSlot = slot;
     this.leave();
     if (isLocalTrouble(code)) this.#localTrouble = true;

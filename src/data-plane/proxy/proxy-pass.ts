@@ -5,7 +5,7 @@
  * An upstream is tried until the first byte of a final response head went to the client; from then on a failure can
  * only cut the client off.
  */
-import type { EndpointPlan, ServerIndex } from '../../shared/plan/types.ts';
+import type { EndpointPlan, SectionHash, ServerIndex } from '../../shared/plan/types.ts';
 import {
   FACT_BROKEN,
   FACT_BYTES_RECEIVED,
@@ -35,6 +35,7 @@ import type { ResponseRelay } from './response-relay.ts';
 import { RetryRules } from './retry-rules.ts';
 import { isIdempotent, isSafe } from './retry.ts';
 import type { ClientSide, UpstreamFailure, UpstreamSide } from './sides.ts';
+import { NO_LIMITS, type LimitedStream } from './streams.ts';
 import { Tries, type TryUser } from './tries.ts';
 import { switchFault } from './tunnel.ts';
 import { beginTunnel } from './upgrade.ts';
@@ -84,6 +85,8 @@ export class ProxyPass implements TryUser {
   #sent: UpstreamRequest | null = null;
   #upstream: UpstreamSide | null = null;
   #rerouted: boolean;
+  /** What ends its tunnel in an orderly way; null = it has none that can be. */
+  #tunnel: LimitedStream | null = null;
   /** How often it came back without anything done with it. */
   #refusals = 0;
   #idleMs = 0;
@@ -410,6 +413,15 @@ export class ProxyPass implements TryUser {
     this.tries.reroute(slot, status);
   }
 
+  get poolHash(): SectionHash {
+    return this.tries.pool.section.hash;
+  }
+
+  sayGoodbye(): boolean {
+    this.#tunnel?.close();
+    return this.#tunnel !== null;
+  }
+
   // --- tunnel -------------------------------------------------------------------------------------
 
   #switchProtocols(head: Head): void {
@@ -428,9 +440,10 @@ export class ProxyPass implements TryUser {
     this.tries.watch?.answered(101);
     countResponse(this.#world, slot, 101, this.#request.affinity);
     const { serverRow } = this.#user;
-    const { streams: limits, streamBufferBytes: bufferBytes } = this.#proxy;
+    const { streamBufferBytes: bufferBytes } = this.#proxy;
+    const limits = this.#proxy.streams ?? (this.tries.pool.section.saysGoodbye === true ? NO_LIMITS : null);
     const upgrade = { client: this.#client, upstream, protocol, lines, limits, bufferBytes, slot, serverRow };
-    beginTunnel(this.#world, upgrade, (sentBytes) => {
+    this.#tunnel = beginTunnel(this.#world, upgrade, (sentBytes) => {
       this.#response.sentBytes = sentBytes;
       this.#response.receivedBytes = sentBytes;
       this.leave();

@@ -24,6 +24,7 @@ import {
   linesOf,
   REQUEST_DROP,
   REQUEST_DROP_WITH_HOST,
+  viaOf,
   type DropSet,
 } from './hop-fields.ts';
 
@@ -50,7 +51,7 @@ export function requestLines(
   const drop = dropOf(head, own);
   const host = own ? '' : `Host: ${hostSent || request.hostport || fallbackHost}\r\n`;
   const forwarded = trusted ? trustedForwarded(request) : plainForwarded(request);
-  const via = head.version === 11 ? 'Via: 1.1 holdfast\r\n' : 'Via: 1.0 holdfast\r\n';
+  const via = `Via: ${viaOf(head.version)}\r\n`;
   const lines =
     ops.length === 0
       ? host + keptLines(head, drop) + forwarded + via

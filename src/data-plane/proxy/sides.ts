@@ -4,6 +4,7 @@
  * Header lines cross it as text (`Name: value\r\n`…), without framing and connection fields, which
  * belong to the leg.
  */
+import type { SectionHash } from '../../shared/plan/types.ts';
 import type { Head } from '../http1/head.ts';
 import type { ClientTimes } from '../route/decision.ts';
 
@@ -61,6 +62,10 @@ export interface UpstreamSide extends RawSide {
 
 /** What the upstream's side tells the exchange. */
 export interface UpstreamUser {
+  /** Hash of the pool the upstream was picked from, '' = nobody's. */
+  readonly poolHash: SectionHash;
+  /** It has to leave its upstream. True: it is a tunnel and says goodbye; false: it is to be broken off. */
+  sayGoodbye(): boolean;
   onConnected(side: UpstreamSide): void;
   onDialFailed(code: string): void;
   /** Every head: 1xx, 101 and final ones. Valid during the call only. */

@@ -7,6 +7,9 @@ import type { Tunnel } from './tunnel.ts';
 /** Time both peers get to answer our goodbye before the tunnel is reset. */
 const GOODBYE_MS = 5000;
 
+/** No limit but a goodbye: of tunnels that a drain may end. */
+export const NO_LIMITS: CompiledStreams = Object.freeze({ timeoutMs: 0, closeDelayMs: null, key: '' });
+
 /** null = the handler does not limit its tunnels. `protocol`: the one that was agreed, lower case. */
 export function limitTunnel(
   world: Pick<World, 'streams' | 'random'>,
@@ -81,10 +84,13 @@ export class LimitedStream implements Expirable {
   }
 
   onDeadline(): void {
-    if (this.#closing) {
-      this.#tunnel.abort();
-      return;
-    }
+    if (this.#closing) this.#tunnel.abort();
+    else this.close();
+  }
+
+  /** Says goodbye now, if that was not done before. */
+  close(): void {
+    if (this.#closing) return;
     this.#closing = true;
     this.#wheel.arm(this.#deadline, GOODBYE_MS);
     this.#tunnel.close();

@@ -1,6 +1,7 @@
 /** The tries of one request, on connections that may have carried others before. */
 import { proxyHeader } from '../../shared/net/proxy-header.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
+import { PlainRequest } from '../pool/gated-request.ts';
 import type { Leg } from '../pool/leg.ts';
 import type { Pool } from '../pool/pool.ts';
 import type { World } from '../world.ts';
@@ -41,16 +42,9 @@ export class Tries extends PoolTries {
     if (maxConnections === undefined) {
       return endpoints.connect(endpoint, responseLimits, timeoutMs, unused, this.#user, transport);
     }
-    const [limits, user] = [responseLimits, this.#user];
-    return endpoints.gate.connect({
-      endpoint,
-      limits,
-      timeoutMs,
-      fresh: unused,
-      user,
-      options: transport,
-      maxConnections,
-    });
+    return endpoints.gate.connect(
+      new PlainRequest(endpoints, endpoint, responseLimits, timeoutMs, unused, this.#user, transport, maxConnections),
+    );
   }
 
   #dialLeg(leg: Leg, endpoint: EndpointPlan, timeoutMs: number, fresh: boolean): Dial | null {

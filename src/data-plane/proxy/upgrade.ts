@@ -3,7 +3,7 @@ import { FACT_BYTES_SENT, SERVER_BYTES_IN } from '../../shared/state-table/layou
 import type { CompiledStreams } from '../route/decision.ts';
 import type { World } from '../world.ts';
 import type { ClientSide, UpstreamSide } from './sides.ts';
-import { limitTunnel } from './streams.ts';
+import { limitTunnel, type LimitedStream } from './streams.ts';
 import { Tunnel } from './tunnel.ts';
 
 export interface Upgrade {
@@ -21,8 +21,12 @@ export interface Upgrade {
   readonly serverRow: number;
 }
 
-/** `onEnd` runs once, with the bytes the client got. */
-export function beginTunnel(world: World, upgrade: Upgrade, onEnd: (sentBytes: number) => void): void {
+/** `onEnd` runs once, with the bytes the client got. What is returned can end it in an orderly way; null = nothing can. */
+export function beginTunnel(
+  world: World,
+  upgrade: Upgrade,
+  onEnd: (sentBytes: number) => void,
+): LimitedStream | null {
   const { client, upstream, slot, serverRow } = upgrade;
   const finish = (): void => {
     stream?.end();
@@ -36,4 +40,5 @@ export function beginTunnel(world: World, upgrade: Upgrade, onEnd: (sentBytes: n
   world.tunnelStarted();
   upstream.beginTunnel(tunnel.fromUpstream);
   client.beginTunnel(upgrade.lines, tunnel.fromClient);
+  return stream;
 }

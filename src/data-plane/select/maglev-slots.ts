@@ -5,8 +5,11 @@ import type { WeightTable } from './policy.ts';
 /** A prime, so that every step of a permutation reaches all places; 100 for each of 655 members. */
 export const MAGLEV_SLOTS = 65_537;
 
-/** A place nobody has taken yet. */
-const FREE = 0xffff_ffff;
+/** Positions by place: half the memory for all pools but the largest. */
+export type MaglevSlots = Uint16Array | Uint32Array;
+
+/** No position of a pool whose slots are of 16 bits. */
+const MAX_SHORT = 0xffff;
 /** Makes a second, independent number of an identity's hash. */
 const STEP_SEED = 0x7f4a7c15;
 
@@ -17,18 +20,21 @@ const STEP_SEED = 0x7f4a7c15;
  *
  * Costs about M · ln M looks whatever the number of members: some 2 ms for a few of them, 20 ms for thousands.
  */
-export function fillMaglevSlots(identities: readonly string[], weights: WeightTable): Uint32Array | null {
+export function fillMaglevSlots(identities: readonly string[], weights: WeightTable): MaglevSlots | null {
   if (weights.max <= 0) return null;
   const order = orderByText(identities);
   const turns = takeTurns(shareSlots(order.map((position) => weights.values[position] ?? 0)));
   const hashes = order.map((position) => fnv1aText(identities[position]!));
   const next = Uint32Array.from(hashes, (hash) => fmix32(hash) % MAGLEV_SLOTS);
   const steps = Uint32Array.from(hashes, (hash) => 1 + (fmix32(hash ^ STEP_SEED) % (MAGLEV_SLOTS - 1)));
-  const owners = new Uint32Array(MAGLEV_SLOTS).fill(FREE);
+  const owners = order.length < MAX_SHORT ? new Uint16Array(MAGLEV_SLOTS) : new Uint32Array(MAGLEV_SLOTS);
+  // A position that no member has: the place is free.
+  const free = order.length;
+  owners.fill(free);
   for (const member of turns) {
     const step = steps[member]!;
     let slot = next[member]!;
-    while (owners[slot] !== FREE) slot = stepOn(slot, step);
+    while (owners[slot] !== free) slot = stepOn(slot, step);
     owners[slot] = order[member]!;
     next[member] = stepOn(slot, step);
   }

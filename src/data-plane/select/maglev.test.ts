@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { MEMBER_DOWN, MEMBER_ELIGIBLE, MEMBER_WAIT } from '../../shared/state-table/layout.ts';
 import { fmix32 } from './hash.ts';
 import { MaglevTable } from './maglev.ts';
-import { fillMaglevSlots, MAGLEV_SLOTS } from './maglev-slots.ts';
+import { fillMaglevSlots, MAGLEV_SLOTS, type MaglevSlots } from './maglev-slots.ts';
 import { makePool, makeRequest, type TestPool } from './policy.contract.ts';
 
 /** Each run makes tables of 65,537 places. */
@@ -14,20 +14,20 @@ function texts(size: number): string[] {
   return Array.from({ length: size }, (_, position) => `db-${position}.example.com:5432`);
 }
 
-function tableOf(identities: readonly string[], values: readonly number[]): Uint32Array {
+function tableOf(identities: readonly string[], values: readonly number[]): MaglevSlots {
   const table = fillMaglevSlots(identities, { values, max: Math.max(0, ...values) });
   assert.ok(table !== null);
   return table;
 }
 
-function evenTable(identities: readonly string[]): Uint32Array {
+function evenTable(identities: readonly string[]): MaglevSlots {
   return tableOf(
     identities,
     identities.map(() => 1),
   );
 }
 
-function ownersOf(table: Uint32Array, identities: readonly string[]): string[] {
+function ownersOf(table: MaglevSlots, identities: readonly string[]): string[] {
   return Array.from(table, (position) => identities[position]!);
 }
 
@@ -95,7 +95,7 @@ describe('a Maglev table', () => {
 
   test('has no place for weight 0, at least one for every other, and is none without any weight', () => {
     const table = tableOf(texts(3), [1, 0, 60_000_000]);
-    assert.deepEqual([...new Set(table)].sort(), [0, 2]);
+    assert.deepEqual(new Set(table), new Set([0, 2]));
     assert.equal(table.filter((position) => position === 0).length, 1);
     assert.equal(fillMaglevSlots(texts(2), { values: [0, 0], max: 0 }), null);
     assert.equal(fillMaglevSlots([], { values: [], max: 0 }), null);

@@ -2,7 +2,7 @@
 import { describeMember, describeState } from './describe.ts';
 import { takesOwn } from './eligible.ts';
 import { laterHomeOf } from './hash.ts';
-import { fillMaglevSlots, MAGLEV_SLOTS } from './maglev-slots.ts';
+import { fillMaglevSlots, MAGLEV_SLOTS, type MaglevSlots } from './maglev-slots.ts';
 import type { PickRequest, PoolView, WeightTable } from './policy.ts';
 import { identityHashesOf, pickRendezvous } from './rendezvous.ts';
 
@@ -18,7 +18,7 @@ export class MaglevTable {
   readonly #identities: readonly string[];
   readonly #hashes: Uint32Array;
   #weights: WeightTable | null = null;
-  #owners: Uint32Array | null = null;
+  #owners: MaglevSlots | null = null;
 
   /** `identities` are the members' configured texts by position. */
   constructor(identities: readonly string[]) {
@@ -59,7 +59,7 @@ export class MaglevTable {
     return sentences;
   }
 
-  #ownersFor(pool: PoolView): Uint32Array | null {
+  #ownersFor(pool: PoolView): MaglevSlots | null {
     const weights = pool.weightTable();
     if (weights !== this.#weights) {
       this.#owners = fillMaglevSlots(this.#identities, weights);
@@ -74,8 +74,6 @@ function slotOf(hash: number, step: number): number {
 }
 
 function describeLook(pool: PoolView, request: PickRequest, hash: number, step: number, position: number): string {
-  const which = step === 0 ? 'place' : `its place number ${step + 1},`;
-  const of = step === 0 ? ` of ${MAGLEV_SLOTS}` : '';
-  const owner = `belongs to upstream ${describeMember(pool, position)}, ${describeState(pool, request, position)}`;
-  return `${which} ${slotOf(hash, step)}${of} ${owner}`;
+  const which = step === 0 ? `place ${slotOf(hash, 0)} of ${MAGLEV_SLOTS}` : `then place ${slotOf(hash, step)}`;
+  return `${which} belongs to upstream ${describeMember(pool, position)}, ${describeState(pool, request, position)}`;
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { eventually } from '../../../test/support/backend.ts';
 import { TestAuthority } from '../../../test/support/certificates.ts';
 import { makeCredential } from '../../control-plane/certificates/pem.ts';
 import { systemClock } from '../../shared/clock.ts';
@@ -89,6 +90,7 @@ test('a handshake comes out with the TCP socket under it', async (t) => {
   const { port, ca, front, secured, total } = await bench(t);
   const client = connectTls({ port, host: '127.0.0.1', ca, servername: 'A.test' });
   await once(client, 'secureConnect');
+  await eventually(() => secured.length === 1, 'the end of the handshake here');
   const [connection] = secured;
   assert.equal(connection?.name, 'a.test');
   assert.equal(connection?.raw.remotePort, client.localPort);
@@ -101,11 +103,13 @@ test('the TCP socket resets a connection: nobody takes it for a clean end', asyn
   const { port, ca, secured } = await bench(t);
   const client = connectTls({ port, host: '127.0.0.1', ca, servername: 'a.test' });
   await once(client, 'secureConnect');
+  await eventually(() => secured.length === 1, 'the end of the handshake here');
   const { socket, raw } = secured[0]!;
   socket.write('the begin of a response');
   resetSocket(socket, raw);
+  const end = ended(client);
   client.resume();
-  assert.equal(await ended(client), 'ECONNRESET');
+  assert.equal(await end, 'ECONNRESET');
 });
 
 test('a ClientHello that comes byte by byte is understood', async (t) => {
@@ -133,7 +137,7 @@ test('a ClientHello that comes byte by byte is understood', async (t) => {
     servername: 'a.test',
   });
   await once(client, 'secureConnect');
-  assert.equal(secured.length, 1);
+  await eventually(() => secured.length === 1, 'the end of the handshake here');
   client.destroy();
   relay.close();
 });
@@ -156,7 +160,9 @@ test('a client that stops behind its ClientHello is reset when its time is over'
     const far = connect(port, '127.0.0.1');
     for (const socket of [near, far]) socket.on('error', () => {});
     near.once('data', (chunk) => far.write(chunk));
+    far.resume();
     far.on('close', () => near.destroy());
+    near.on('close', () => far.destroy());
   }).listen(0, '127.0.0.1');
   await once(relay, 'listening');
   const client = connectTls({ port: (relay.address() as AddressInfo).port, host: '127.0.0.1', servername: 'a.test' });
@@ -172,6 +178,7 @@ test('certificates that are dropped are not shown any more', async (t) => {
   await once(first, 'secureConnect');
   const authority = await TestAuthority.create(t);
   const { certificate, key } = await authority.leaf('b', ['b.test']);
+  await eventually(() => secured.length === 1, 'the end of the handshake here');
   const [shown] = secured;
   const dropped = makeCredential(certificate, key, []).plan;
   front.updateCertificates([dropped], []);

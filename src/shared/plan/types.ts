@@ -66,6 +66,10 @@ export interface HttpServerOptions {
   readonly maxHeaderFields: number;
   /** The connection ends after this many requests; 0 = no limit (default). */
   readonly maxRequestsPerConnection: number;
+  /** HTTP/2 requests at the same time on a connection; absent = 250. */
+  readonly streamsPerConnection?: number;
+  /** HTTP/2 without TLS is taken too; absent = it is not. */
+  readonly h2c?: true;
   /** null = any number of connections. */
   readonly connectionLimits: ConnectionLimits | null;
   /** Which requests of this server leave access lines, and where; null when no site logs. */
@@ -424,6 +428,8 @@ export interface PoolSection {
   /** `lb_queue`; null = a request that finds a server full does not wait for it. */
   readonly queue: QueuePlan | null;
   readonly transport: TransportPlan;
+  /** Its tunnels are followed, so that `drain` can end them with a close frame; absent = they are not. */
+  readonly saysGoodbye?: true;
 }
 
 export interface MemberPlan {
@@ -465,6 +471,8 @@ export interface PassivePlan {
   readonly failRatio: number;
   /** Requests a window must have before its share counts. */
   readonly minRequests: number;
+  /** Layer 4: a server that was sent something and says nothing for so long has failed; absent = it may be silent. */
+  readonly firstByteTimeoutMs?: number;
 }
 
 export interface TransportPlan {

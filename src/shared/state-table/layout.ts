@@ -95,6 +95,8 @@ export const SERVER_DATAGRAMS_DROPPED = 30;
 export const SERVER_HANDSHAKES = 44;
 export const SERVER_HANDSHAKES_RESUMED = 45;
 export const SERVER_HANDSHAKES_FAILED = 46;
+/** HTTP/2 connections of clients that ended with an error of the protocol. */
+export const SERVER_HTTP2_SESSION_ERRORS = 47;
 /** LIMIT_NAMES.length words: messages and connections refused, or connections ended, by each limit. */
 export const SERVER_LIMITS = 32;
 /** As metrics show them. */
@@ -110,9 +112,10 @@ export const LIMIT_NAMES: readonly string[] = [
   'requests_per_connection',
   'new_per_second',
   'max_sessions',
+  'http2_flood',
 ];
 /** Those that HTTP servers have, and those of layer 4. */
-export const HTTP_LIMITS: readonly string[] = LIMIT_NAMES.slice(0, 9);
+export const HTTP_LIMITS: readonly string[] = [...LIMIT_NAMES.slice(0, 9), 'http2_flood'];
 export const LAYER4_LIMITS: readonly string[] = [
   'connections',
   'connections_per_source',
@@ -131,6 +134,7 @@ export const LIMIT_CONNECTIONS_PER_SOURCE = 7;
 export const LIMIT_REQUESTS_PER_CONNECTION = 8;
 export const LIMIT_NEW_PER_SECOND = 9;
 export const LIMIT_MAX_SESSIONS = 10;
+export const LIMIT_HTTP2_FLOOD = 11;
 /** Upper bounds in seconds, Caddy's. */
 export const DURATION_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** server, Int32 under Atomics: exchanges now running. */

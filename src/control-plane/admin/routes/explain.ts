@@ -1,14 +1,24 @@
 import { z } from 'zod';
 import { readProcessFacts } from '../../../data-plane/process-facts.ts';
-import { explain } from '../../explain/explain.ts';
+import { explain, type ExplainContext } from '../../explain/explain.ts';
+import { explainFlow } from '../../explain/explain-flow.ts';
 import { withReasons } from '../../explain/explain-proxy.ts';
-import type { Explanation } from '../../explain/explanation.ts';
+import type { Explanation, FlowExplanation } from '../../explain/explanation.ts';
+import { isFlowAddress, type FlowQuestion } from '../../explain/flow-question.ts';
 import { QuestionError, type Question } from '../../explain/question.ts';
 import { TrialPool } from '../../explain/trial-pool.ts';
 import type { ControlPlane } from '../../types.ts';
 import { parseJson, requireJson } from '../body.ts';
 import type { AdminContext } from '../context.ts';
 import { AdminError, jsonReply, type Route } from '../exchange.ts';
+
+const FLOW_BODY = z.strictObject({
+  url: z.string(),
+  peer: z.string(),
+  sni: z.string().optional(),
+  alpn: z.array(z.string()).optional(),
+  first_bytes: z.string().optional(),
+});
 
 const BODY = z.strictObject({
   url: z.string(),
@@ -17,15 +27,15 @@ const BODY = z.strictObject({
   headers: z.record(z.string(), z.union([z.string(), z.array(z.string())])).optional(),
 });
 
-/** `POST /explain`: where a request would go now and why. Nothing is sent, no turn of a rotation is taken. */
+/** `POST /explain`: where a request, connection or session would go now and why. Nothing is sent, no turn of a rotation is taken. */
 export function explainRoute({ plane, env }: AdminContext): Route {
   return {
     path: '/explain',
     methods: {
       POST: async (request) => {
         requireJson(request.header('content-type'));
-        const question = readQuestion(parseJson(await request.body()));
-        return jsonReply(await withLiveReasons(plane, answer(plane, env, question)));
+        const asked = parseJson(await request.body());
+        return jsonReply(await withLiveReasons(plane, answer(plane, env, asked)));
       },
     },
   };
@@ -41,11 +51,35 @@ function readQuestion(json: unknown): Question {
   return { url, peer, method, headers: lines };
 }
 
-function answer(plane: ControlPlane, env: NodeJS.ProcessEnv, question: Question): Explanation {
+function readFlowQuestion(json: unknown): FlowQuestion {
+  const parsed = FLOW_BODY.safeParse(json);
+  if (!parsed.success) throw new AdminError(400, `invalid question: ${z.prettifyError(parsed.error)}`);
+  const { url: address, peer, sni, alpn, first_bytes: firstBytes } = parsed.data;
+  return {
+    address,
+    peer,
+    ...(sni === undefined ? {} : { sni }),
+    ...(alpn === undefined ? {} : { alpn }),
+    ...(firstBytes === undefined ? {} : { firstBytes }),
+  };
+}
+
+/** Layer 4 is asked about by the address of a listener, HTTP by a URL. */
+function isFlow(json: unknown): boolean {
+  return (
+    typeof json === 'object' &&
+    json !== null &&
+    'url' in json &&
+    typeof json.url === 'string' &&
+    isFlowAddress(json.url)
+  );
+}
+
+function answer(plane: ControlPlane, env: NodeJS.ProcessEnv, asked: unknown): Explanation | FlowExplanation {
   const compiled = plane.compiled();
   if (compiled === null) throw new AdminError(400, 'no config has been loaded');
   try {
-    return explain(question, {
+    const context: ExplainContext = {
       compiled,
       bound: plane.addresses(),
       facts: readProcessFacts(env),
@@ -57,14 +91,18 @@ function answer(plane: ControlPlane, env: NodeJS.ProcessEnv, question: Question)
         return new TrialPool(section, plane.poolRows(hash), plane.table);
       },
       place: (path) => path,
-    });
+    };
+    return isFlow(asked) ? explainFlow(readFlowQuestion(asked), context) : explain(readQuestion(asked), context);
   } catch (error) {
     if (error instanceof QuestionError) throw new AdminError(400, error.message, { cause: error });
     throw error;
   }
 }
 
-async function withLiveReasons(plane: ControlPlane, explanation: Explanation): Promise<Explanation> {
+async function withLiveReasons<Explained extends Explanation | FlowExplanation>(
+  plane: ControlPlane,
+  explanation: Explained,
+): Promise<Explained> {
   const { outcome } = explanation;
   if (outcome.kind !== 'proxy') return explanation;
   const reasons = new Map<number, string>();

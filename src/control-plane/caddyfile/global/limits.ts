@@ -10,9 +10,10 @@ const NAMES: readonly string[] = Object.freeze([
   'connections_per_source',
   'header_fields',
   'requests_per_connection',
+  'streams_per_connection',
 ]);
 
-/** `limits { connections|connections_per_source|header_fields|requests_per_connection <n> }`. */
+/** `limits { connections|connections_per_source|header_fields|requests_per_connection|streams_per_connection <n> }`. */
 export function parseLimits(statement: Statement, fields: JsonObject, { origins }: Adaptation): void {
   some({ ...statement, block: null }, 0, 0);
   const limits: JsonObject = origins.mark({}, statement.name);

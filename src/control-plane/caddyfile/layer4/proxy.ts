@@ -6,6 +6,7 @@ import { failure } from '../syntax/failure.ts';
 import { blockOf, duration, flag, integer, one, some, wrongCount } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
 import type { Token } from '../syntax/token.ts';
+import { readDrain } from '../read-drain.ts';
 import { nearestHint } from '../unknown-word.ts';
 import { parseProxyHeader } from './proxy-header.ts';
 import type { Routing } from './routing.ts';
@@ -71,14 +72,12 @@ export const PROXY_OPTIONS: Readonly<Record<string, Option>> = {
   }),
   fail_duration: time('passive', 'fail_duration'),
   max_fails: count('passive', 'max_fails'),
+  first_byte_timeout: time('passive', 'first_byte_timeout'),
   unhealthy_connection_count: count('passive', 'unhealthy_connection_count'),
   proxy_protocol: (line, draft) => parseProxyHeader(line, draft.fields, draft.routing.adaptation.origins),
   proxy_header: word('fields', 'proxy_header'),
   dial_timeout: time('fields', 'dial_timeout'),
-  drain: field('fields', 'drain', (line) => {
-    const token = one(line);
-    return token.text === 'off' || token.text === 'immediate' ? token.text : duration(token, 'bad drain');
-  }),
+  drain: field('fields', 'drain', readDrain),
   preserve_client_ip: field('fields', 'preserve_client_ip', () => true),
   slow_start: (line, draft) => {
     draft.slowStart = { ns: duration(one(line), 'bad slow_start'), token: line.name };

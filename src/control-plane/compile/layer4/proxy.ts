@@ -19,8 +19,6 @@ export function compileLayer4Proxy(
   else if (config.proxy_header !== null) {
     run.fail(`${path}.proxy_header`, 'proxy_header is for UDP: over TCP the header stands once, before the first byte');
   }
-  if (config.closeIfUnhealthy) run.notYet(`${path}.health_checks.active.close_if_unhealthy`, 'close_if_unhealthy');
-  if (config.drain !== 'off') run.notYet(`${path}.drain`, 'drain');
   const proxyTlvs = compileTlvs(run, path, config, network);
   const { hash } = compilePool(run, path, config.pool, poolKind(network));
   pools.add(hash);

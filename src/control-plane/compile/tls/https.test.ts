@@ -36,7 +36,7 @@ describe('who speaks TLS', () => {
     const server = { listen: [':443'], routes: [site('localhost'), site('example.com')] };
     assert.throws(() => compile(server), {
       message:
-        'example.com needs a certificate of a public authority, and getting one (ACME) is not supported yet: ' +
+        'example.com needs HTTPS with a certificate of a public authority, and getting one (ACME) is not supported yet: ' +
         'write tls internal, or tls <certificate> <key>, or http://example.com, at Caddyfile:6',
       position: at(6),
     });
@@ -152,7 +152,7 @@ describe('policies', () => {
         'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:' +
         'ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305',
       curves: 'auto',
-      alpn: ['http/1.1'],
+      alpn: ['h2', 'http/1.1'],
       clientAuth: null,
       anyTag: [],
       allTags: [],
@@ -165,7 +165,6 @@ describe('policies', () => {
     assert.throws(() => policyOf({ protocol_min: 'tls1.3', protocol_max: 'tls1.2' }), /protocol_min tls1\.3 is above/);
     assert.throws(() => policyOf({ protocol_min: 'tls1.1' }), /'tls1\.2' or 'tls1\.3'/);
     assert.throws(() => policyOf({ cipher_suites: ['RC4'] }), /TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256/);
-    assert.throws(() => policyOf({ alpn: ['h2'] }), /'alpn without http\/1\.1' is not supported yet/);
     assert.throws(() => policyOf({ alpn: ['spdy'] }), /'spdy' is no protocol that is served/);
     assert.throws(() => policyOf({ client_authentication: { mode: 'require_and_verify' } }), /needs a trust_pool/);
     const pool = { trusted_ca_certs: ['AAAA'] };

@@ -104,7 +104,9 @@ function tlsPlan(
   listeners: readonly ListenerSpec[],
 ): TlsPlan | null {
   if (policies.length === 0 || listeners.length === 0) return null;
-  const plans = policies.map((policy, at) => compilePolicy(run, `${path}.tls_connection_policies.${at}`, policy));
+  const plans = policies.map((policy, at) =>
+    compilePolicy(run, `${path}.tls_connection_policies.${at}`, policy, server.protocols),
+  );
   return {
     listeners: listeners.map(({ key }) => key),
     policies: plans,

@@ -41,7 +41,7 @@ export function compileIssuance(run: Compilation, { apps }: Config, names: Manag
 function refusePublic(run: Compilation, path: string, name: string): never {
   return run.fail(
     path,
-    `${name} needs a certificate of a public authority, and getting one (ACME) is not supported yet: ` +
+    `${name} needs HTTPS with a certificate of a public authority, and getting one (ACME) is not supported yet: ` +
       `write tls internal, or tls <certificate> <key>, or http://${name}`,
   );
 }

@@ -16,13 +16,18 @@ const DEFAULT_SUITES = [
   'TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256',
   'TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256',
 ] as const;
-/** What this version speaks inside TLS. */
-const ALPN: readonly string[] = Object.freeze(['http/1.1']);
-/** Protocols of Caddy's that are offered when they are there. */
-const LATER: readonly string[] = Object.freeze(['h2', 'h3']);
+/** Why `h3` is not offered. */
+export const NO_HTTP3 = 'HTTP/3 is not served, because Node.js has none yet; clients use HTTP/2';
+/** What is spoken inside TLS, preferred first. */
+const ALPN: readonly string[] = Object.freeze(['h2', 'http/1.1']);
 
-/** `path` is the JSON path of the policy. */
-export function compilePolicy(run: Compilation, path: string, config: TlsPolicyConfig): TlsPolicyPlan {
+/** `path` is the JSON path of the policy. `protocols`: words of the server, such as `h2`. */
+export function compilePolicy(
+  run: Compilation,
+  path: string,
+  config: TlsPolicyConfig,
+  protocols: readonly string[],
+): TlsPolicyPlan {
   const suites = config.cipher_suites.length > 0 ? config.cipher_suites : DEFAULT_SUITES;
   return {
     sni: (config.match?.sni ?? []).map((name) => name.toLowerCase()),
@@ -30,7 +35,7 @@ export function compilePolicy(run: Compilation, path: string, config: TlsPolicyC
     maxVersion: versionOf(config.protocol_max),
     ciphers: [TLS13_CIPHERS, ...suites.map((suite) => CIPHER_SUITES[suite])].join(':'),
     curves: config.curves.length === 0 ? 'auto' : config.curves.map((curve) => CURVES[curve]).join(':'),
-    alpn: compileAlpn(run, `${path}.alpn`, config.alpn),
+    alpn: compileAlpn(run, `${path}.alpn`, config.alpn, protocols),
     clientAuth: config.client_authentication === null ? null : compileAuth(run, path, config.client_authentication),
     anyTag: config.certificate_selection?.any_tag ?? [],
     allTags: config.certificate_selection?.all_tags ?? [],
@@ -43,16 +48,24 @@ function versionOf(word: TlsVersionWord): TlsPolicyPlan['minVersion'] {
   return word === 'tls1.2' ? 'TLSv1.2' : 'TLSv1.3';
 }
 
-function compileAlpn(run: Compilation, path: string, names: readonly string[]): readonly string[] {
-  const spoken = names.length === 0 ? ALPN : names.filter((name) => ALPN.includes(name));
-  const unknown = names.find((name) => !ALPN.includes(name) && !LATER.includes(name));
-  if (unknown !== undefined) run.fail(path, `'${unknown}' is no protocol that is served: alpn takes http/1.1`);
-  if (spoken.length === 0) run.notYet(path, 'alpn without http/1.1');
-  if (spoken.length < names.length) {
-    run.warn(
+function compileAlpn(
+  run: Compilation,
+  path: string,
+  names: readonly string[],
+  protocols: readonly string[],
+): readonly string[] {
+  const served = protocols.includes('h2') ? ALPN : ALPN.filter((name) => name !== 'h2');
+  const unknown = names.find((name) => !ALPN.includes(name) && name !== 'h3');
+  if (unknown !== undefined) {
+    run.fail(path, `'${unknown}' is no protocol that is served: alpn takes h2 and http/1.1`);
+  }
+  if (names.includes('h3')) run.warn(path, 'tls', `alpn h3: ${NO_HTTP3}`);
+  if (names.length === 0) return served;
+  const spoken = names.filter((name) => served.includes(name));
+  if (spoken.length === 0) {
+    run.fail(
       path,
-      'tls',
-      `alpn offers http/1.1 alone: ${names.filter((name) => LATER.includes(name)).join(', ')} is not served yet`,
+      `alpn ${names.join(' ')} offers nothing that the server speaks: add http/1.1, or h2 to its protocols`,
     );
   }
   return spoken;

@@ -59,6 +59,8 @@ export interface PassiveHealthConfig {
   readonly fail_ratio_min_requests: number;
   /** `max_requests` of upstreams that have none; 0 = none. */
   readonly unhealthy_request_count: number;
+  /** Milliseconds from the first byte a client sends to the server's first; layer 4 only, absent = any time. */
+  readonly first_byte_timeout?: number;
 }
 
 export interface HealthChecksConfig {

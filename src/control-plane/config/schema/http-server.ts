@@ -44,6 +44,8 @@ export interface HttpServerConfig {
   /** Bytes. */
   readonly max_header_bytes: number;
   readonly limits: LimitsConfig;
+  /** h1, h2, h2c, h3. */
+  readonly protocols: readonly string[];
   /** null = the platform's default. */
   readonly accept: 'kernel' | 'shared' | null;
   readonly automatic_https: AutomaticHttpsConfig;
@@ -59,6 +61,7 @@ export interface LimitsConfig {
   readonly connections_per_source: number | null;
   readonly header_fields: number;
   readonly requests_per_connection: number | null;
+  readonly streams_per_connection: number | null;
 }
 
 export interface AutomaticHttpsConfig {
@@ -99,6 +102,7 @@ const limits: z.ZodType<LimitsConfig> = object({
   connections_per_source: orNull(wholeNumber(1, MAX_COUNT)),
   header_fields: wholeNumber(10, 1000).default(200),
   requests_per_connection: orNull(wholeNumber(1, MAX_COUNT)),
+  streams_per_connection: orNull(wholeNumber(1, 10_000)),
 });
 
 const loggerNames = accept('the name of a logger, or a list of names', (value) => {
@@ -115,10 +119,9 @@ const serverLogs: z.ZodType<ServerLogsConfig> = object({
   trace: only([false], 'trace'),
 });
 
-/** h2 and h3 come with TLS: on a plain listener they mean nothing, here as in Caddy. */
+/** h2 comes with TLS: on a plain listener it means nothing, here as in Caddy. */
 const protocols = list(text('a protocol such as h1')).superRefine((words, context) => {
   const refuse = (message: string): void => context.addIssue({ code: 'custom', message, params: { [NOT_YET]: true } });
-  if (words.includes('h2c')) refuse("'h2c' is not supported yet");
   if (!words.includes('h1')) refuse("'protocols without h1' is not supported yet");
   const unknown = words.find((word) => !['h1', 'h2', 'h2c', 'h3'].includes(word));
   if (unknown !== undefined)
@@ -146,7 +149,7 @@ export const httpServerSchema: z.ZodType<HttpServerConfig> = object({
   automatic_https: orDefaults(automaticHttps),
   tls_connection_policies: list(tlsPolicySchema).default([]),
   logs: orNull(serverLogs),
-  protocols: protocols.optional(),
+  protocols: protocols.default(['h1', 'h2']),
   // A request body and its response always run side by side here.
   enable_full_duplex: flag().optional(),
   allow_0rtt: only([false], '0rtt'),

@@ -18,6 +18,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   'request>method': 'method',
   'request>host': 'host',
   'request>uri': 'target',
+  'request>proto': 'proto',
   size: 'bytes',
   duration: 'duration_ms',
   ...Object.fromEntries(
@@ -28,6 +29,7 @@ const FIELDS: Readonly<Record<string, string>> = {
       'method',
       'host',
       'target',
+      'proto',
       'status',
       'bytes',
       'duration_ms',
@@ -39,7 +41,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   ),
 };
 /** Fields of Caddy's that never stand in our lines: taking them out is done already. */
-const NEVER_THERE = /^(?:request>(?:headers|tls|remote_port|proto)|resp_headers|bytes_read|logger)(?:>|$)/;
+const NEVER_THERE = /^(?:request>(?:headers|tls|remote_port)|resp_headers|bytes_read|logger)(?:>|$)/;
 
 type FilterConfig = Exclude<DistributiveOmit<AccessFilterPlan, 'field'>, { filter: 'append' }> | CookieFilterConfig;
 

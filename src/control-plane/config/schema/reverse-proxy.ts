@@ -1,5 +1,6 @@
 /** The `reverse_proxy` handler. */
 import { z } from 'zod';
+import { drainSchema, type DrainConfig } from './drain.ts';
 import { healthChecksSchema } from './health-checks.ts';
 import type { HealthChecksConfig } from './health-checks.ts';
 import { headerOpsSchema, responseHeaderOpsSchema } from './header-ops.ts';
@@ -30,6 +31,7 @@ export interface PoolConfig {
   readonly load_balancing: LoadBalancingConfig;
   readonly health_checks: HealthChecksConfig;
   readonly transport: TransportConfig;
+  readonly drain: DrainConfig;
 }
 
 export interface ReverseProxyConfig extends PoolConfig {
@@ -70,6 +72,7 @@ export function reverseProxySchema(route: z.ZodType<RouteConfig>): z.ZodType<Rev
     load_balancing: orDefaults(loadBalancingSchema),
     health_checks: orDefaults(healthChecksSchema),
     transport: orDefaults(transportSchema),
+    drain: drainSchema.default('off'),
     trusted_proxies: list(ipRange()).default([]),
     headers: orDefaults(headers),
     flush_interval: flushInterval.optional(),

@@ -20,7 +20,9 @@ import {
   SERVER_NO_UPSTREAM,
   SERVER_TIMEOUTS,
 } from '../../../shared/state-table/layout.ts';
+import type { SectionHash } from '../../../shared/plan/types.ts';
 import type { Admission, Place } from '../../admission.ts';
+import { inBatches } from '../../in-batches.ts';
 import type { Pool } from '../../pool/pool.ts';
 import type { Generation } from '../../server.ts';
 import { Deadline, type Expirable } from '../../wheel.ts';
@@ -72,7 +74,7 @@ export class UdpListener implements Expirable, SessionHost {
   /** When the session that was silent longest has been so for long enough: one deadline for all of them. */
   readonly #deadline = new Deadline(this);
   #plan: UdpPlan;
-  /** null = no pool goes by QUIC connection ids. */
+  /** null = no session went by QUIC connection ids yet. */
   #quic: QuicConnections | null = null;
   #maxSessions = 0;
   /** SO_RCVBUF asked for last. */
@@ -126,14 +128,7 @@ export class UdpListener implements Expirable, SessionHost {
     }
     this.#maxSessions = Math.min(maxSessions, possible);
     if (receiveBufferBytes !== this.#askedBytes) this.#askForBuffer(receiveBufferBytes);
-    this.#setUpQuic();
-  }
-
-  #setUpQuic(): void {
-    const capacity = IDS_PER_SESSION * this.#maxSessions;
-    if (!this.#plan.server.pools.some(goesByQuicId)) this.#quic = null;
-    else if (this.#quic === null) this.#quic = new QuicConnections(capacity);
-    else this.#quic.capacity = capacity;
+    if (this.#quic !== null) this.#quic.capacity = IDS_PER_SESSION * this.#maxSessions;
   }
 
   #askForBuffer(bytes: number): void {
@@ -268,7 +263,8 @@ export class UdpListener implements Expirable, SessionHost {
     const client = { key, address: from.address, port: from.port, place };
     const target = { pool: step.pool.current, header, headerOn: step.plan.proxyHeaderOn };
     const session = new UdpSession(this.#world, this, client, request, target, this.#plan.generation);
-    if (this.#quic !== null && goesByQuicId(step.pool)) {
+    if (step.pool.section.policy.policy === 'quic_cid') {
+      this.#quic ??= new QuicConnections(IDS_PER_SESSION * this.#maxSessions);
       session.learnsQuicIds = true;
       request.connectionHash = connectionHashOf(data);
       request.knownPosition = this.#quic.positionOf(data, target.pool);
@@ -340,8 +336,14 @@ export class UdpListener implements Expirable, SessionHost {
     this.#arm();
   }
 
-  cutSlots(slots: ReadonlySet<number>): void {
-    for (const session of [...this.#table.values()]) if (slots.has(session.slot)) this.#end(session);
+  /** Ends the sessions on these slots; `pool`: only those whose server was picked from it. */
+  cutSlots(slots: ReadonlySet<number>, pool: SectionHash | null = null): void {
+    const mustEnd = (session: UdpSession): boolean =>
+      slots.has(session.slot) && (pool === null || session.poolHash === pool);
+    inBatches(this.#world.clock, [...this.#table.values()].filter(mustEnd), (session) => {
+      // While others were cut it may have ended, or gone elsewhere.
+      if (this.#table.get(session.key) === session && mustEnd(session)) this.#end(session);
+    });
   }
 
   /** Ends the sessions and gives the address back. */
@@ -368,10 +370,6 @@ export class UdpListener implements Expirable, SessionHost {
     const at = oldest.lastAt + this.#plan.server.options.idleTimeoutMs;
     if (this.#deadline.at > at) this.#world.wheel.arm(this.#deadline, Math.max(0, at - this.#world.clock.now()));
   }
-}
-
-function goesByQuicId({ section }: Pool): boolean {
-  return section.policy.policy === 'quic_cid';
 }
 
 interface FirstDatagram {

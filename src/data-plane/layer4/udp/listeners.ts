@@ -1,5 +1,6 @@
 /** All UDP listeners of a worker. */
 import type { Socket } from 'node:dgram';
+import type { SectionHash } from '../../../shared/plan/types.ts';
 import { UdpListener, type UdpPlan, type UdpWorld } from './listener.ts';
 
 export class UdpListeners {
@@ -49,9 +50,10 @@ export class UdpListeners {
     }
   }
 
-  cutSlots(slots: readonly number[]): void {
+  /** As `UdpListener.cutSlots`. */
+  cutSlots(slots: readonly number[], pool: SectionHash | null = null): void {
     const cut = new Set(slots);
-    for (const listener of this.#listeners.values()) listener.cutSlots(cut);
+    for (const listener of this.#listeners.values()) listener.cutSlots(cut, pool);
   }
 
   /** No new sessions from now on. */

@@ -16,6 +16,7 @@ import type { Pool } from '../../pool/pool.ts';
 import { TryWatch } from '../../proxy/try-watch.ts';
 import type { Generation } from '../../server.ts';
 import type { World } from '../../world.ts';
+import { firstByteOf, type FirstByte } from '../first-byte.ts';
 import type { FlowRequest } from '../flow-request.ts';
 import type { TableEntry } from './session-table.ts';
 import { codeOf } from './sockets.ts';
@@ -26,6 +27,8 @@ import { UdpUpstream, type UpstreamUser } from './upstream.ts';
  * loses them with the client's next datagram. A busy one-way sender would otherwise stay on a dead server for ever.
  */
 const SILENT_MS = 1000;
+/** A first datagram up to this size is kept until the server is known to listen: what an Ethernet frame holds. */
+const MAX_KEPT_BYTES = 1500;
 
 export type SessionWorld = Pick<World, 'clock' | 'random' | 'wheel' | 'facts' | 'servers' | 'passiveResult'> & {
   /** A data socket was told that nobody listens at this address. */
@@ -89,6 +92,10 @@ export class UdpSession implements TableEntry<UdpSession>, UpstreamUser {
   #refused = false;
   #headerSent = false;
   #heardAt: number;
+  /** The first datagram, as long as it may have to go to another server; null = it may not. */
+  #first: Buffer | null = null;
+  /** null without `first_byte_timeout`. */
+  #firstByte: FirstByte | null = null;
 
   constructor(
     world: SessionWorld,
@@ -123,6 +130,10 @@ export class UdpSession implements TableEntry<UdpSession>, UpstreamUser {
     return this.#position < 0 ? '' : this.#pool.identity(this.#position);
   }
 
+  get poolHash(): string {
+    return this.#pool.section.hash;
+  }
+
   get slot(): number {
     return this.#upstream?.endpoint.slot ?? -1;
   }
@@ -142,11 +153,17 @@ export class UdpSession implements TableEntry<UdpSession>, UpstreamUser {
     if (this.#mustMove(now)) this.#move(now);
     if (this.#upstream === null) return false;
     // Many servers never answer: a while without a refusal is as good.
-    if (!this.#judged && now - this.#heardAt > SILENT_MS) this.#standsUp();
+    if (!this.#judged && this.#firstByte === null && now - this.#heardAt > SILENT_MS) this.#standsUp();
+    this.#first = this.requests === 1 && data.length <= MAX_KEPT_BYTES ? data : null;
+    this.#send(this.#upstream, data);
+    return true;
+  }
+
+  #send(upstream: UdpUpstream, data: Buffer): void {
     const header = this.#headerOn === 'first' && this.#headerSent ? null : this.#header;
     this.#headerSent = true;
-    this.#upstream.send(data, header);
-    return true;
+    this.#firstByte?.sent();
+    upstream.send(data, header);
   }
 
   /** The same upstream, under another plan that has it at `position`. */
@@ -166,6 +183,8 @@ export class UdpSession implements TableEntry<UdpSession>, UpstreamUser {
   end(): void {
     const upstream = this.#upstream;
     this.#upstream = null;
+    this.#first = null;
+    this.#firstByte?.end();
     if (upstream !== null) this.#leave(upstream, this.#pool, this.#position);
     this.#position = -1;
   }
@@ -176,7 +195,9 @@ export class UdpSession implements TableEntry<UdpSession>, UpstreamUser {
     this.responses += 1;
     this.#heardAt = this.#world.clock.now();
     this.#refused = false;
-    if (!this.#judged) this.#standsUp();
+    this.#first = null;
+    if (this.#firstByte !== null) this.#hears(this.#firstByte);
+    else if (!this.#judged) this.#standsUp();
     this.#host.onAnswer(this, data);
   }
 
@@ -184,11 +205,32 @@ export class UdpSession implements TableEntry<UdpSession>, UpstreamUser {
     if (this.#upstream === null) return;
     this.#refused = true;
     this.#world.refused(this.#upstream.endpoint.slot);
+    this.#firstByte?.end();
+    this.#judgeRefusal();
+    const first = this.#first;
+    this.#first = null;
+    if (first !== null) this.#sendElsewhere(first);
+  }
+
+  #judgeRefusal(): void {
     if (this.#watch === null) return;
     // Its first result is known already: this is another one.
     if (this.#judged && !this.#watch.begin(this.#position)) return;
     this.#judged = true;
     this.#watch.failed();
+  }
+
+  /** The refusal says that nobody got it. Once a session: two servers that refuse would send it to and fro. */
+  #sendElsewhere(first: Buffer): void {
+    const refusing = this.#upstream;
+    this.#move(this.#world.clock.now());
+    if (this.#upstream === refusing) this.#refused = true;
+    else if (this.#upstream !== null) this.#send(this.#upstream, first);
+  }
+
+  #hears(firstByte: FirstByte): void {
+    this.#judged = true;
+    firstByte.heard();
   }
 
   onLost(): void {
@@ -291,6 +333,9 @@ export class UdpSession implements TableEntry<UdpSession>, UpstreamUser {
     this.#position = position;
     this.#upstream = upstream;
     this.#judged = false;
+    this.#firstByte?.end();
+    const timeoutMs = this.#pool.section.passive?.firstByteTimeoutMs;
+    this.#firstByte = firstByteOf(this.#world.wheel, timeoutMs, this.#watch);
     this.#headerSent = false;
     this.#epoch = -1;
   }

@@ -1,6 +1,6 @@
 /** `http.request.…` and `http.vars.…`. */
 import { joinHostPort } from '../../../shared/net/address.ts';
-import { FIELD_COOKIE } from '../../http1/head.ts';
+import { FIELD_COOKIE, protocolName } from '../../http1/head.ts';
 import { readTlsFact } from '../tls-facts.ts';
 import type { RequestView } from '../request-view.ts';
 import { portOfAuthority } from '../target.ts';
@@ -17,7 +17,7 @@ const FIXED: Readonly<Record<string, Read>> = Object.freeze({
   host: (request: RequestView) => request.host,
   hostport: (request: RequestView) => request.hostport,
   port: (request: RequestView) => portOfAuthority(request.hostport),
-  proto: (request: RequestView) => (request.head.version === 10 ? 'HTTP/1.0' : 'HTTP/1.1'),
+  proto: (request: RequestView) => protocolName(request.head.version),
   remote: (request: RequestView) => (request.peer === null ? '' : joinHostPort(request.peer.text, request.peerPort)),
   'remote.host': (request: RequestView) => request.peer?.text ?? '',
   'remote.port': (request: RequestView) => String(request.peerPort),

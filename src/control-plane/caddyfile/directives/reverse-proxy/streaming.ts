@@ -1,3 +1,4 @@
+import { readDrain } from '../../read-drain.ts';
 import { failure } from '../../syntax/failure.ts';
 import { byteSize, duration, flag, integer, one } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
@@ -19,6 +20,7 @@ export const STREAMING_SUBDIRECTIVES: SubdirectiveTable = {
   stream_buffer_size: buffer,
   stream_timeout: time,
   stream_close_delay: time,
+  drain: (line, draft) => put(draft, draft.fields, 'drain', readDrain(line), line),
   verbose_logs: (line, draft) => {
     flag(line);
     if (draft.fields['verbose_logs'] === true) throw failure(line.name, 'verbose_logs already specified');

@@ -5,7 +5,9 @@
 import { z } from 'zod';
 import { healthChecksSchema } from '../health-checks.ts';
 import type { HealthChecksConfig } from '../health-checks.ts';
-import { flag, object, orDefaults, orNull } from '../primitives.ts';
+import { duration, flag, object, orDefaults, orNull } from '../primitives.ts';
+
+const HOUR_MS = 3_600_000;
 
 export interface Layer4HealthConfig {
   readonly checks: HealthChecksConfig;
@@ -33,7 +35,12 @@ const fields = object({
       close_if_unhealthy: flag().default(false),
     }),
   ),
-  passive: orNull(object({ fail_duration: raw, max_fails: raw, unhealthy_connection_count: raw })),
+  passive: orNull(
+    object({
+      ...{ fail_duration: raw, max_fails: raw, unhealthy_connection_count: raw },
+      first_byte_timeout: duration(1, HOUR_MS).optional(),
+    }),
+  ),
   probe: raw,
 });
 
@@ -47,7 +54,10 @@ export const layer4HealthSchema: z.ZodType<Layer4HealthConfig> = orDefaults(fiel
   const { close_if_unhealthy: closeIfUnhealthy = false, ...connect } = active ?? {};
   const asked = active === null ? probe : { ...CONNECT_CHECK, ...written(connect) };
   const result = healthChecksSchema.safeParse(written({ probe: asked, passive: passive && renamePassive(passive) }));
-  if (result.success) return { checks: result.data, connectCheck: active !== null, closeIfUnhealthy };
+  if (result.success) {
+    const checks = withFirstByte(result.data, passive?.first_byte_timeout);
+    return { checks, connectCheck: active !== null, closeIfUnhealthy };
+  }
   for (const { message, path, ...rest } of result.error.issues) {
     const params = 'params' in rest ? rest.params : undefined;
     context.addIssue({ code: 'custom', message, path: path.map((key) => ownName(key, active !== null)), params });
@@ -57,7 +67,13 @@ export const layer4HealthSchema: z.ZodType<Layer4HealthConfig> = orDefaults(fiel
 
 type Raw = Readonly<Record<string, unknown>>;
 
-function renamePassive({ unhealthy_connection_count: limit, ...rest }: Raw): Raw {
+/** Of layer 4 alone: what HTTP has instead is response_header_timeout. */
+function withFirstByte(checks: HealthChecksConfig, timeoutMs: number | undefined): HealthChecksConfig {
+  if (timeoutMs === undefined || checks.passive === null) return checks;
+  return { ...checks, passive: { ...checks.passive, first_byte_timeout: timeoutMs } };
+}
+
+function renamePassive({ unhealthy_connection_count: limit, first_byte_timeout: _own, ...rest }: Raw): Raw {
   return written({ ...rest, unhealthy_request_count: limit });
 }
 

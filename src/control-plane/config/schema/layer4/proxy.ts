@@ -3,9 +3,9 @@
  * one compiler makes both.
  */
 import { z } from 'zod';
-import { accept, absent, duration, flag, list, object, oneOf, orDefaults, orNull, wholeNumber } from '../primitives.ts';
+import { absent, duration, flag, list, object, oneOf, orDefaults, orNull, wholeNumber } from '../primitives.ts';
 import { loadBalancingSchema } from '../load-balancing.ts';
-import { parseDuration } from '../duration.ts';
+import { drainSchema } from '../drain.ts';
 import type { PoolConfig } from '../reverse-proxy.ts';
 import { selectionPolicySchema } from '../selection-policy.ts';
 import type { SelectionPolicyConfig } from '../selection-policy.ts';
@@ -15,21 +15,15 @@ import { proxyTlvSchema, type ProxyTlvConfig } from './proxy-tlv.ts';
 import { layer4UpstreamSchema } from './upstream.ts';
 
 const HOUR_MS = 3_600_000;
-/** The longest drain of a cloud's load balancer is 900 s; a working day is enough for any session. */
-const MAX_DRAIN_MS = 86_400_000;
 
 export interface Layer4ProxyConfig {
   readonly handler: 'proxy';
   readonly pool: PoolConfig;
   /** The check is caddy-l4's: a TCP connection. */
   readonly connectCheck: boolean;
-  /** Written as `close_if_unhealthy`. */
-  readonly closeIfUnhealthy: boolean;
   /** null = not written. */
   readonly proxy_header: 'each' | 'first' | null;
   readonly proxy_tlvs: readonly ProxyTlvConfig[];
-  /** What becomes of the sessions of a server that goes down: they go on, for so many milliseconds, or end at once (0). */
-  readonly drain: 'off' | number;
 }
 
 /** Policies that read a request, and what to write instead. */
@@ -49,13 +43,6 @@ const loadBalancing = object({
   best_effort: flag().default(true),
 });
 
-const drain = accept("'off', 'immediate' or a duration up to 1d", (value) => {
-  if (value === 'off') return value;
-  if (value === 'immediate') return 0;
-  const ms = parseDuration(value);
-  return ms !== undefined && ms > 0 && ms <= MAX_DRAIN_MS ? ms : undefined;
-});
-
 const fields = object({
   handler: z.literal('proxy'),
   upstreams: list(layer4UpstreamSchema).default([]),
@@ -65,7 +52,7 @@ const fields = object({
   proxy_header: orNull(oneOf(['each', 'first'])),
   proxy_tlvs: list(proxyTlvSchema).default([]),
   dial_timeout: duration(1, HOUR_MS).default(3000),
-  drain: orNull(drain),
+  drain: orNull(drainSchema),
   preserve_client_ip: absent(
     "'preserve_client_ip' is not supported: it needs a data plane in the kernel. Write proxy_protocol v2 and let the servers read the client's address from its header",
   ),
@@ -99,11 +86,10 @@ export const layer4ProxySchema: z.ZodType<Layer4ProxyConfig> = fields.transform(
         proxy_protocol: config.proxy_protocol,
         local_address: [...local][0] ?? null,
       },
+      drain: closes ? 0 : (config.drain ?? 'off'),
     },
     connectCheck,
-    closeIfUnhealthy: closes,
     proxy_header: config.proxy_header,
     proxy_tlvs: config.proxy_tlvs,
-    drain: closes ? 0 : (config.drain ?? 'off'),
   };
 });
