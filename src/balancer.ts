@@ -20,6 +20,8 @@ export interface BalancerOptions extends ConfigSource {
   readonly log?: Logger;
   /** Told at start and after each reload which level the config wants in the log; whoever gave `log` filters accordingly. */
   readonly onLogLevel?: (level: LogLevel) => void;
+  /** Told at the same times where the config wants the log (global `log`); whoever gave `log` writes it there. */
+  readonly onLogOutput?: (output: LogOutput) => void;
   /** Told the warnings of the first config; those of later ones are in the result of `reload`. */
   readonly onWarnings?: (warnings: readonly ConfigWarning[]) => void;
   /** Takes batches of access lines and where the config wants them: `stderr`, `stdout` or `file/<path>`. Default: written there. */
@@ -36,8 +38,20 @@ export interface BalancerOptions extends ConfigSource {
    * of the config wins. Default 2000.
    */
   readonly hangTimeoutMs?: number;
+  /**
+   * Wait before a certificate that an authority refused is asked for again, milliseconds. It doubles with every failure,
+   * up to 6 hours. Default 60 000.
+   */
+  readonly certificateRetryMs?: number;
   /** For `{$NAME}` in Caddyfiles. Default `process.env`. */
   readonly env?: NodeJS.ProcessEnv;
+}
+
+export interface LogOutput {
+  /** null = the config says nothing. */
+  readonly format: 'json' | 'console' | null;
+  /** Takes whole lines, and never throws; null = the config says nothing, or `accessLog` takes the lines of its outputs. */
+  readonly write: ((line: string) => void) | null;
 }
 
 export interface ReloadOptions extends ConfigSource {

@@ -1,4 +1,4 @@
-import type { Balancer, BalancerOptions, BoundAddress, ReloadOptions } from './balancer.ts';
+import type { Balancer, BalancerOptions, BoundAddress, LogOutput, ReloadOptions } from './balancer.ts';
 import { AdminEndpoint } from './control-plane/admin/endpoint.ts';
 import { createAdminRoutes } from './control-plane/admin/routes/index.ts';
 import type {
@@ -7,6 +7,7 @@ import type {
   ConfigWarning,
   LogFileSpec,
   LogNetSpec,
+  OwnLogSpec,
 } from './control-plane/compile/compiled.ts';
 import { createControlPlane } from './control-plane/control-plane.ts';
 import { definedVariables } from './control-plane/helper/environment.ts';
@@ -67,6 +68,7 @@ class EmbeddedBalancer implements Balancer {
       beforeCommit: (compiled) => this.#access.open(...this.#logsOf(compiled)),
       ...(options.workers === undefined ? {} : { workers: options.workers }),
       ...(options.dataDir === undefined ? {} : { dataDir: options.dataDir }),
+      ...(options.certificateRetryMs === undefined ? {} : { certificateRetryMs: options.certificateRetryMs }),
       ...(options.hangTimeoutMs === undefined ? {} : { hangTimeoutMs: options.hangTimeoutMs }),
     });
     this.#metrics = new Metrics(this.#plane, systemClock, packageVersion());
@@ -104,6 +106,7 @@ class EmbeddedBalancer implements Balancer {
       adapter: options.adapter ?? (typeof config === 'string' ? 'caddyfile' : 'json'),
       filename: options.filename ?? 'Caddyfile',
       force: options.force ?? false,
+      mayRunPrograms: true,
     });
   }
 
@@ -133,6 +136,7 @@ class EmbeddedBalancer implements Balancer {
     } finally {
       await this.#applying;
       await this.#endpoint.stop();
+      this.#options.onLogOutput?.(NO_OUTPUT);
       await this.#access.close();
       this.#ended.resolve();
     }
@@ -166,6 +170,7 @@ class EmbeddedBalancer implements Balancer {
     const compiled = this.#plane.compiled();
     if (compiled === null || this.#stopping) return [];
     this.#options.onLogLevel?.(compiled.logLevel);
+    this.#options.onLogOutput?.(this.#logOutput(compiled.ownLog));
     this.#access.retain(...this.#logsOf(compiled));
     try {
       await this.#endpoint.apply(this.#adminSpec(compiled));
@@ -183,11 +188,23 @@ class EmbeddedBalancer implements Balancer {
     return this.#options.accessLog === undefined ? [logFiles, logNets] : [[], []];
   }
 
+  #logOutput({ sink, format }: OwnLogSpec): LogOutput {
+    if (sink === null) return { format, write: () => {} };
+    if (this.#options.accessLog !== undefined || (sink === 'stderr' && format === null)) return { format, write: null };
+    // A log that cannot be written must not take with it what is wrong with it.
+    const write = (line: string): void => {
+      if (!this.#access.write(line, sink)) process.stderr.write(line);
+    };
+    return { format, write };
+  }
+
   #adminSpec({ admin }: CompiledConfig): AdminSpec {
     const wanted = this.#options.admin ?? hasAdminSection(this.#plane.config());
     return wanted ? admin : { ...admin, enabled: false };
   }
 }
+
+const NO_OUTPUT: LogOutput = Object.freeze({ format: null, write: null });
 
 function hasAdminSection(config: unknown): boolean {
   return typeof config === 'object' && config !== null && 'admin' in config && config.admin !== null;

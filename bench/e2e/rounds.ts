@@ -51,8 +51,9 @@ export async function runRounds(
 }
 
 async function warmUp(bench: Bench, proxy: RunningProxy, generator: LoadGenerator, connections: number): Promise<void> {
+  const wanted = generator.warmUpRequests ?? WARM_UP_REQUESTS;
   let requests = 0;
-  for (let turn = 0; turn < MAX_WARM_UPS && requests < WARM_UP_REQUESTS; turn += 1) {
+  for (let turn = 0; turn < MAX_WARM_UPS && requests < wanted; turn += 1) {
     requests += (await generator.run(bench, proxy.port, connections, WARM_UP_SECONDS)).requests;
   }
 }

@@ -30,7 +30,7 @@ function measure(name: string, request: string): void {
   const out = Buffer.alloc(8_192);
   const up = cpuNs(CALLS, () => {
     if (parseRequestHead(headText(requestBytes), requestHead, DEFAULT_HEAD_LIMITS) !== 0) throw new Error('refused');
-    const lines = requestLines(view, false, 'backend', []);
+    const lines = requestLines(view, false, 'backend', [], '');
     out.write(`${requestHead.method} ${requestHead.originForm} HTTP/1.1\r\n${lines}\r\n`, 'latin1');
   });
   const down = cpuNs(CALLS, () => {

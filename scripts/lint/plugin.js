@@ -17,7 +17,7 @@ const PURE_FILES = [
   'http1/(head|limits|errors|request-parser)',
   'layer4/(answer|flow-request|flow-view|quic-packet|routes)',
   'pool/pool',
-  'proxy/(hop-fields|proxy-values|request-facts|request-lines)',
+  'proxy/(error-response|error-route|hop-fields|proxy-values|request-facts|request-lines)',
   'process-facts',
 ];
 const PURE = new RegExp(`/src/data-plane/((select|client-ip|route|cel)/|(${PURE_FILES.join('|')})\\.ts$)`);

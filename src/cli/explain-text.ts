@@ -1,9 +1,12 @@
 import type {
   ClientExplanation,
+  ErrorExplanation,
   Explanation,
   MemberExplanation,
+  Outcome,
   ProxyExplanation,
   RouteExplanation,
+  WalkExplanation,
 } from '../control-plane/explain/explanation.ts';
 
 /** Members shown of a large pool that are all well. */
@@ -12,37 +15,47 @@ const INDENT = ' '.repeat(10);
 
 /** An explanation for people. What came from a peer or a config is shown without control characters. */
 export function explainText(explanation: Explanation): string {
-  const { request, server, client, routes, assumed, outcome } = explanation;
+  const { request, server, client, onError } = explanation;
   const lines = [
     `${request.method} ${request.host}${request.target}`,
     '',
     ...block('server', [`${server.name}, listens on ${server.listener}`, server.note]),
     ...block('client', clientLines(client)),
-    ...block('route', routes.length === 0 ? ['no site takes the request'] : routes.map(routeLine)),
-    ...(assumed.length === 0 ? [] : block('assumed', assumed)),
+    ...walkLines('route', explanation, 'no site takes the request'),
+    ...(onError === null ? [] : errorLines(onError)),
   ];
+  return `${lines.map(printable).join('\n')}\n`;
+}
+
+function errorLines(error: ErrorExplanation): string[] {
+  return ['', `on error ${error.status}`, '', ...walkLines('route', error, 'no error route takes it')];
+}
+
+function walkLines(title: string, walk: Omit<WalkExplanation, 'onError'>, none: string): string[] {
+  const { routes, assumed, effects, outcome } = walk;
+  return [
+    ...block(title, routes.length === 0 ? [none] : routes.map(routeLine)),
+    ...(assumed.length === 0 ? [] : block('assumed', assumed)),
+    ...outcomeLines(outcome),
+    ...(effects.length === 0 ? [] : block('bodies', effects)),
+  ];
+}
+
+function outcomeLines(outcome: Outcome): string[] {
   switch (outcome.kind) {
     case 'proxy':
-      lines.push(...proxyLines(outcome.proxy, 'the client gets a 503'));
-      break;
+      return proxyLines(outcome.proxy, 'the client gets a 503');
     case 'respond':
-      lines.push(...block('answer', [`${outcome.status}, by Holdfast itself`, ...outcome.fields, outcome.body]));
-      break;
+      return block('answer', [`${outcome.status}, by Holdfast itself`, ...outcome.fields, outcome.body]);
     case 'error':
-      lines.push(
-        ...block('answer', [`error ${outcome.status}, by the error routes if there are any`, outcome.message]),
-      );
-      break;
+      return block('answer', [`error ${outcome.status}`, outcome.message]);
     case 'metrics':
-      lines.push(...block('answer', ['200, the metrics of the process']));
-      break;
+      return block('answer', ['200, the metrics of the process']);
     case 'abort':
-      lines.push(...block('answer', ['none: the connection is dropped']));
-      break;
+      return block('answer', ['none: the connection is dropped']);
     case 'empty':
-      lines.push(...block('answer', ['200 without a body: no handler answers']));
+      return block('answer', ['200 without a body: no handler answers']);
   }
-  return `${lines.map(printable).join('\n')}\n`;
 }
 
 export function block(title: string, lines: readonly string[]): string[] {
@@ -61,7 +74,7 @@ export function proxyLines(proxy: ProxyExplanation, refusal: string): string[] {
   const { picked } = proxy;
   return [
     ...block('pool', [`${proxy.policy} over ${proxy.size} upstreams (${proxy.pool})`, ...proxy.steps]),
-    ...block('upstreams', memberLines(proxy)),
+    ...memberBlocks(proxy),
     ...block('picked', picked === null ? [`none: ${refusal}`] : [pickedText(picked, proxy)]),
     ...(proxy.next.length === 0
       ? []
@@ -76,17 +89,27 @@ function pickedText({ position, upstream }: MemberExplanation, { endpoint, affin
   return `${position}  ${upstream}${address}${affinity === '' ? '' : `, affinity: ${affinity}`}`;
 }
 
-/** Of a large pool only those that are not eligible. */
-function memberLines({ members, size }: ProxyExplanation): string[] {
+/** Those of the config and those found in DNS apart; of a large pool only those that are not eligible. */
+function memberBlocks({ members, size }: ProxyExplanation): string[] {
   const unwell = members.filter(({ state }) => state !== 'eligible');
   const shown = (size > MAX_MEMBERS ? unwell : members).slice(0, MAX_MEMBERS);
   const width = Math.max(0, ...shown.map(({ upstream }) => upstream.length));
-  const lines = shown.map(
-    ({ position, upstream, state, why }) =>
-      `${position}  ${upstream.padEnd(width)}  ${state}${why === '' ? '' : `: ${why}`}`,
-  );
+  const [configured, found] = [shown.filter((member) => member.found !== true), shown.filter(isFound)];
   const left = size - shown.length;
-  return left === 0 ? lines : [...lines, `… and ${left} more`];
+  const rest = left === 0 ? [] : [`… and ${left} more`];
+  const own = [...configured.map((member) => memberLine(member, width)), ...(found.length === 0 ? rest : [])];
+  return [
+    ...(found.length > 0 && own.length === 0 ? [] : block('upstreams', own)),
+    ...(found.length === 0 ? [] : block('in DNS', [...found.map((member) => memberLine(member, width)), ...rest])),
+  ];
+}
+
+function isFound({ found }: MemberExplanation): boolean {
+  return found === true;
+}
+
+function memberLine({ position, upstream, state, why }: MemberExplanation, width: number): string {
+  return `${position}  ${upstream.padEnd(width)}  ${state}${why === '' ? '' : `: ${why}`}`;
 }
 
 export function printable(text: string): string {

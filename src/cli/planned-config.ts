@@ -1,4 +1,5 @@
 import type { CompiledConfig, PoolSpec } from '../control-plane/compile/compiled.ts';
+import { derivePool } from '../control-plane/compile/pattern.ts';
 import { idlePool, type TrialPool } from '../control-plane/explain/trial-pool.ts';
 import { slotAddress } from '../control-plane/upstreams/slots.ts';
 import type { SectionHash } from '../shared/plan/types.ts';
@@ -30,6 +31,13 @@ export class PlannedConfig {
     const spec = this.#specs.get(hash);
     if (spec === undefined) throw new Error(`a site names a pool that is not there: ${hash}`);
     return idlePool(spec, (member) => this.isDown(member));
+  }
+
+  /** Of upstreams that a request names; null = these are no addresses. */
+  derived(pattern: SectionHash, addresses: readonly string[]): TrialPool | null {
+    const spec = this.#specs.get(pattern);
+    const made = spec === undefined ? '' : derivePool(spec, addresses);
+    return typeof made === 'string' ? null : idlePool(made, (member) => this.isDown(member));
   }
 }
 

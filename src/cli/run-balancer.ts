@@ -31,6 +31,7 @@ export async function runBalancer(request: LoadRequest, terminal: Terminal, sett
     admin: true,
     log,
     onLogLevel: (level) => log.setLevel(level),
+    onLogOutput: (output) => log.setOutput(output),
     onWarnings: (warnings) => logWarnings(log, warnings),
     ...(settings.keepsData ? { dataDir: dataFolder(terminal.env) } : {}),
     ...(settings.workers === undefined ? {} : { workers: settings.workers }),

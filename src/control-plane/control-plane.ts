@@ -15,6 +15,7 @@ import { definedVariables } from './helper/environment.ts';
 import { readLargeOrSmall } from './helper/read-config.ts';
 import { changesBetween } from './reload/changes.ts';
 import { LoadQueue } from './reload/load-queue.ts';
+import { WatchedFiles } from './reload/watched-files.ts';
 import type { PreparedPlan } from './reload/transaction.ts';
 import type {
   CertificateStatus,
@@ -33,6 +34,7 @@ import { entryUrl } from './workers/open-worker.ts';
 
 /** A worker whose heartbeat stands still this long hangs. */
 const DEFAULT_HANG_TIMEOUT_MS = 2000;
+const DEFAULT_CERTIFICATE_RETRY_MS = 60_000;
 /** Before the first load there is no config to say otherwise. */
 const DEFAULT_GRACE_MS = 30_000;
 
@@ -46,6 +48,8 @@ export interface ControlPlaneOptions {
   readonly dataDir?: string;
   /** Holds where the config has no `worker_hang_timeout`. Default 2000. */
   readonly hangTimeoutMs?: number;
+  /** Wait before a certificate that could not be had is asked for again; it doubles. Default 60 000. */
+  readonly certificateRetryMs?: number;
   /** For `{$NAME}` in Caddyfiles and `{env.NAME}` in workers. */
   readonly env: NodeJS.ProcessEnv;
   /** Takes whole access lines. Default: they are dropped. */
@@ -83,6 +87,9 @@ class ComposedControlPlane implements ControlPlane {
   readonly #fleet: Fleet;
   readonly #hangTimeoutMs: number;
   readonly #queue = new LoadQueue();
+  readonly #watched: WatchedFiles;
+  /** How the config in force came, while files are part of it. */
+  #again: LoadRequest | null = null;
   #loaded: Loaded | null = null;
   /** The config in force as an object, made when somebody asks for it. */
   #json: { readonly of: Loaded; readonly value: unknown } | null = null;
@@ -108,6 +115,7 @@ class ComposedControlPlane implements ControlPlane {
     // Lane 0 holds the totals of workers that ended.
     this.#upstreams.addLane(0);
     this.#certificates = this.#makeCertificates();
+    this.#watched = new WatchedFiles(this.#clock, () => this.#loadAgain());
     this.#fleet = this.#makeFleet();
   }
 
@@ -148,6 +156,10 @@ class ComposedControlPlane implements ControlPlane {
 
   poolRows(pool: SectionHash): PoolRows {
     return this.#upstreams.currentRows(pool);
+  }
+
+  derivedRows(pool: SectionHash): PoolRows | null {
+    return this.#upstreams.derived.rows(pool);
   }
 
   upstreams(): readonly UpstreamStatus[] {
@@ -223,6 +235,7 @@ class ComposedControlPlane implements ControlPlane {
     await this.#fleet.stop(graceMs);
     this.#upstreams.stop();
     this.#certificates.stop();
+    this.#watched.stop();
   }
 
   async #load(request: LoadRequest): Promise<LoadResult> {
@@ -242,6 +255,16 @@ class ComposedControlPlane implements ControlPlane {
     }
   }
 
+  /** A file that is part of the config in force has changed. False while another load runs, which must not give way. */
+  #loadAgain(): boolean {
+    const request = this.#again;
+    if (request === null || this.#queue.busy || this.#stopped !== null) return false;
+    this.#log.info('a certificate of the config has changed: it is loaded again', { file: request.filename });
+    // What goes wrong is told as an event, and the old certificates serve on.
+    this.load({ ...request, force: true }).catch(() => {});
+    return true;
+  }
+
   async #change(request: LoadRequest): Promise<LoadResult> {
     const { text, warnings, compiled } = await readLargeOrSmall({
       request: { text: request.text, adapter: request.adapter, filename: request.filename },
@@ -254,11 +277,13 @@ class ComposedControlPlane implements ControlPlane {
     });
     if (compiled === null) return { generation: this.#reloads.generation, unchanged: true, warnings, changes: [] };
     const before = this.#loaded?.compiled ?? null;
-    const generation = await this.#putInForce({ text, compiled });
+    const generation = await this.#putInForce({ text, compiled }, request.mayRunPrograms === true);
+    this.#again = compiled.watchedFiles === undefined ? null : request;
+    this.#watched.watch(compiled.watchedFiles ?? []);
     return { generation, unchanged: false, warnings, changes: await changesBetween(before, compiled) };
   }
 
-  async #putInForce(next: Loaded): Promise<number> {
+  async #putInForce(next: Loaded, mayRunPrograms: boolean): Promise<number> {
     if (!this.#started) {
       await this.#fleet.start();
       this.#started = true;
@@ -268,7 +293,7 @@ class ComposedControlPlane implements ControlPlane {
     await this.#options.beforeCommit?.(next.compiled);
     const rows = await this.#upstreams.prepare(generation, next.compiled);
     try {
-      await this.#certificates.prepare(next.compiled.tls);
+      await this.#certificates.prepare(next.compiled.tls, mayRunPrograms);
       await this.#fleet.apply(this.#planOf(generation, next.compiled, rows));
     } catch (error) {
       this.#upstreams.discard(generation);
@@ -322,6 +347,7 @@ class ComposedControlPlane implements ControlPlane {
       onChunk: (chunk) => this.#fleet.broadcast({ type: 'table', chunk }),
       onEndpoints: (pool, member, rows) => this.#fleet.broadcast({ type: 'endpoints', pool, member, rows }),
       onMembers: (pool, rows) => this.#fleet.broadcast({ type: 'pool', pool, rows }),
+      onForgetDerived: (pools) => this.#fleet.broadcast({ type: 'forget-derived', pools }),
       onForget: (slots) => this.#fleet.broadcast({ type: 'forget-slots', slots }),
       onCut: (slots) => this.#fleet.broadcast({ type: 'cut-slots', slots }),
       onCutPool: (pool, slots, how) => this.#fleet.broadcast({ type: 'cut-pool', pool, slots, how }),
@@ -334,6 +360,7 @@ class ComposedControlPlane implements ControlPlane {
       clock: this.#clock,
       log: this.#log,
       dataDir: this.#options.dataDir,
+      firstRetryMs: this.#options.certificateRetryMs ?? DEFAULT_CERTIFICATE_RETRY_MS,
       broadcast: (message) => this.#fleet.broadcast(message),
       onEvent: (type, message, fields) => this.#tell(type, message, fields),
     });
@@ -355,6 +382,10 @@ class ComposedControlPlane implements ControlPlane {
       greeting: () => this.#certificates.greeting(),
       onMessage: (message) => this.#receive(message),
       metrics: () => this.#options.metrics?.() ?? Promise.resolve(null),
+      derive: (pattern, addresses) => this.#upstreams.derived.derive(pattern, addresses),
+      touchDerived: (pattern, addresses) => this.#upstreams.derived.touch(pattern, addresses),
+      challenge: (token) => this.#certificates.answerChallenge(token),
+      certificateWanted: (name, challenge) => this.#certificates.want(name, challenge),
       onCommit: (generation) => this.#upstreams.activate(generation),
       onRelease: (generation) => this.#upstreams.release(generation),
       onEvent: (type, message, fields) => this.#tell(type, message, fields),

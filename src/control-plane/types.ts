@@ -16,6 +16,8 @@ export interface LoadRequest {
   readonly filename: string;
   /** Load even when the config is byte-identical to the one in force. */
   readonly force?: boolean;
+  /** It comes from the file of the command line, or the program that embeds this: it may name programs to run. */
+  readonly mayRunPrograms?: boolean;
 }
 
 export interface LoadResult {
@@ -101,6 +103,8 @@ export interface UpstreamStatus {
   readonly waiting?: number;
   /** It gets new clients only while no other upstream may have them; absent = it is no backup. */
   readonly backup?: true;
+  /** A request named it: the text with placeholders that its address came from. */
+  readonly template?: string;
   readonly inFlight: number;
   readonly endpoints: readonly EndpointStatus[];
 }
@@ -143,7 +147,9 @@ export interface ControlEvent {
 
 /** One source of certificates. */
 export interface CertificateStatus {
-  readonly source: 'files' | 'pem' | 'folder' | 'internal';
+  readonly source: 'files' | 'pem' | 'folder' | 'internal' | 'acme';
+  /** A client asked for it: its name is not in the config. */
+  readonly onDemand: boolean;
   /** The file, the folder, or the name it is for. */
   readonly label: string;
   readonly names: readonly string[];
@@ -193,6 +199,8 @@ export interface ControlPlane {
   slotRow(address: string): number | undefined;
   /** Rows of a pool of the generation in force, as workers have them. Throws when there is no such pool. */
   poolRows(pool: SectionHash): PoolRows;
+  /** Rows of a pool whose upstreams requests named; null = there is none such now. */
+  derivedRows(pool: SectionHash): PoolRows | null;
   /** All at once: with tens of thousands of upstreams that takes a while. */
   upstreams(): readonly UpstreamStatus[];
   /** The same one after the other, with pauses for other work. A reload meanwhile cuts the list short. */

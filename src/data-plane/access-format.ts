@@ -5,6 +5,7 @@ import { ipFromBytes, parseIp } from '../shared/net/ip.ts';
 import type { AccessFilterPlan, AccessOutput, SamplingPlan } from '../shared/plan/types.ts';
 import { changingQuery, hashed, replacingMatches } from './access-filters.ts';
 import type { AccessRecord } from './access-log.ts';
+import type { TlsFacts } from './route/tls-facts.ts';
 
 /** A line with its newline, '' = none. */
 export type LineWriter = (record: AccessRecord) => string;
@@ -27,8 +28,16 @@ function accessLine(record: AccessRecord): string {
     `"proto":"${record.proto}",` +
     `"status":${record.status},"bytes":${record.bytes},"duration_ms":${record.durationMs.toFixed(3)},` +
     `"upstream":${JSON.stringify(record.upstream)},"attempts":${record.attempts},"affinity":"${record.affinity}"` +
+    (record.tls === null ? '' : tlsText(record.tls)) +
     (record.user === '' ? '' : `,"user_id":${JSON.stringify(record.user)}`) +
     (record.fault === '' ? '}\n' : `,"fault":"${record.fault}"}\n`)
+  );
+}
+
+function tlsText({ version, cipherSuite, resumed, proto, serverName }: TlsFacts): string {
+  return (
+    `,"tls_version":"${version}","tls_cipher_suite":"${cipherSuite}","tls_resumed":${resumed},` +
+    `"tls_proto":"${proto}","tls_server_name":${JSON.stringify(serverName)}`
   );
 }
 
@@ -38,7 +47,7 @@ type Fields = Map<string, FieldValue>;
 function fieldsOf(record: AccessRecord): Fields {
   const { wallMs, durationMs, client, peer, method, host, target, status, bytes, upstream, attempts, affinity } =
     record;
-  const { proto, user, fault } = record;
+  const { proto, tls, user, fault } = record;
   const time = new Date(wallMs).toISOString();
   const duration = Math.round(durationMs * 1000) / 1000;
   return new Map<string, FieldValue>(
@@ -56,10 +65,21 @@ function fieldsOf(record: AccessRecord): Fields {
       upstream,
       attempts,
       affinity,
+      ...(tls === null ? {} : tlsFields(tls)),
       ...(user === '' ? {} : { user_id: user }),
       ...(fault === '' ? {} : { fault }),
     }),
   );
+}
+
+function tlsFields({ version, cipherSuite, resumed, proto, serverName }: TlsFacts): Record<string, FieldValue> {
+  return {
+    tls_version: version,
+    tls_cipher_suite: cipherSuite,
+    tls_resumed: resumed,
+    tls_proto: proto,
+    tls_server_name: serverName,
+  };
 }
 
 function jsonWriter(filters: readonly AccessFilterPlan[]): LineWriter {

@@ -3,6 +3,7 @@ import type { Clock, Timer } from '../shared/clock.ts';
 import type { AccessOutput, AccessSink } from '../shared/plan/types.ts';
 import { compileLineWriter, type LineWriter } from './access-format.ts';
 import type { Affinity } from './select/policy.ts';
+import type { TlsFacts } from './route/tls-facts.ts';
 
 const BATCH_BYTES = 65_536;
 const FLUSH_MS = 100;
@@ -22,6 +23,8 @@ export interface AccessRecord {
   readonly upstream: string;
   readonly attempts: number;
   readonly affinity: Affinity;
+  /** null = it came in the clear. */
+  readonly tls: TlsFacts | null;
   /** Who was let in by `basic_auth`; ''. */
   readonly user: string;
   /** Of a head that was refused, the rule it breaks: a word of `http1/errors.ts`; ''. */

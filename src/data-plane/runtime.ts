@@ -6,6 +6,7 @@ import type { Socket as UdpSocket } from 'node:dgram';
 import type { Socket } from 'node:net';
 import type { Clock } from '../shared/clock.ts';
 import type { MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
+import type { DerivedAnswer } from '../shared/messages.ts';
 import type { CertificatePlan } from '../shared/plan/tls.ts';
 import type { Random } from '../shared/random.ts';
 import {
@@ -27,6 +28,7 @@ import { Errands } from './errands/errands.ts';
 import { NewRate } from './layer4/new-rate.ts';
 import { Layer4Server } from './layer4/server.ts';
 import { TcpSessions } from './layer4/tcp-sessions.ts';
+import { SessionBudget } from './layer4/udp/descriptors.ts';
 import type { UdpPlan, UdpWorld } from './layer4/udp/listener.ts';
 import { UdpListeners } from './layer4/udp/listeners.ts';
 import { Endpoints } from './pool/endpoints.ts';
@@ -97,7 +99,7 @@ export class Runtime implements WorkerRuntime, World {
     this.#tls = this.#makeTlsFront();
     this.#sections = new Sections(deps.table);
     this.accessLog = new AccessLog(deps.clock, (output, lines) => deps.post({ type: 'access', output, lines }));
-    this.errands = new Errands(deps);
+    this.errands = new Errands({ ...deps, pools: this.#sections });
     this.streams = new Streams(this.wheel);
     const readBuffer = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
     this.endpoints = new Endpoints({
@@ -135,6 +137,7 @@ export class Runtime implements WorkerRuntime, World {
           (hash) => this.#sections.site(hash),
           (hash) => this.#sections.pool(hash),
           this.#processFacts,
+          (pattern, addresses) => this.errands.derivations.find(pattern, addresses),
         ),
     );
     const serverOf = new Map<string, HttpServer>();
@@ -225,6 +228,7 @@ export class Runtime implements WorkerRuntime, World {
   onPrefaceRead(reader: PrefaceReader, socket: Socket, isHttp2: boolean): void {
     if (!this.#connections.delete(reader)) return;
     this.#open(socket, reader.listenerKey, this.#places.get(reader) ?? null, isHttp2);
+    if (!isHttp2) socket.resume();
   }
 
   /** What a client speaks is known now. */
@@ -253,6 +257,7 @@ export class Runtime implements WorkerRuntime, World {
       onSecure: (socket, raw, facts, listenerKey, place) =>
         this.#open(socket, listenerKey, place, facts.proto === 'h2', raw, facts),
       onFailed: (place) => this.#connectionGone(place),
+      ask: (id, name, challenge) => this.#deps.post({ type: 'certificate-wanted', id, name, challenge }),
       warn: (message) => this.#deps.post({ type: 'log', level: 'error', message, fields: {} }),
     });
   }
@@ -274,8 +279,25 @@ export class Runtime implements WorkerRuntime, World {
     }
   }
 
+  derived(answer: DerivedAnswer): void {
+    this.errands.derivations.answered(answer);
+  }
+
+  forgetDerived(pools: readonly SectionHash[]): void {
+    this.errands.derivations.forget(pools);
+    for (const pool of pools) this.#sections.dropDerived(pool);
+  }
+
   metricsAnswered(id: number, text: string | null): void {
     this.errands.metricsAnswered(id, text);
+  }
+
+  challengeAnswered(id: number, text: string | null): void {
+    this.errands.challengeAnswered(id, text);
+  }
+
+  certificateAnswered(id: number, certificate: CertificatePlan | null): void {
+    this.#tls.certificateAnswered(id, certificate);
   }
 
   cutSlots(slots: readonly number[]): void {
@@ -348,6 +370,9 @@ export class Runtime implements WorkerRuntime, World {
       ...{ clock, random, wheel, facts, servers },
       admission: this.#admission,
       newRate: new NewRate(this.#deps),
+      budget: new SessionBudget(this.#deps),
+      // One lane is nobody's: it keeps the totals of workers that are gone.
+      workers: () => Math.max(1, this.#deps.table.laneCount - 1),
       refused: (slot) => this.#refused(slot),
       passiveResult: (pool, row, outcome, strike) => this.passiveResult(pool, row, outcome, strike),
       sessionStarted: (generation) => {
@@ -369,6 +394,9 @@ export class Runtime implements WorkerRuntime, World {
       ...{ clock, random, wheel, facts, servers, readBuffer },
       admission: this.#admission,
       newRate: new NewRate(this.#deps),
+      tls: this.#tls,
+      upstreamTls: this.#upstreamTls,
+      legFailed: (slot, detail) => this.#legFailed(slot, detail),
       dialFailed: (slot, code) => this.dialFailed(slot, code),
       passiveResult: (pool, row, outcome, strike) => this.passiveResult(pool, row, outcome, strike),
       exchangeStarted: (generation) => this.exchangeStarted(generation),

@@ -5,6 +5,7 @@ import type {
   MemberRows,
   PlanManifest,
   PoolRows,
+  PoolSection,
   Section,
   SectionHash,
   SiteSection,
@@ -25,6 +26,8 @@ export class Sections {
   readonly #layer4 = new Map<SectionHash, Layer4Section>();
   readonly #pools = new Map<SectionHash, Pool>();
   readonly #arriving = new Map<SectionHash, Arriving>();
+  /** Pools that requests named the upstreams of: in no manifest, dropped by name. */
+  readonly #derived = new Map<SectionHash, Pool>();
 
   constructor(table: StateTable) {
     this.#table = table;
@@ -75,8 +78,22 @@ export class Sections {
     return pool;
   }
 
+  derived(hash: SectionHash): Pool | undefined {
+    return this.#derived.get(hash);
+  }
+
+  addDerived(section: PoolSection, rows: PoolRows): void {
+    if (!this.#derived.has(section.hash)) this.#derived.set(section.hash, new Pool(section, rows, this.#table));
+  }
+
+  /** For requests that still run in it nobody is there any more: its rows may soon be others'. */
+  dropDerived(hash: SectionHash): void {
+    this.#derived.get(hash)?.retire();
+    this.#derived.delete(hash);
+  }
+
   updateEndpoints(pool: SectionHash, member: number, rows: MemberRows): void {
-    this.#pools.get(pool)?.setMember(member, rows);
+    (this.#pools.get(pool) ?? this.#derived.get(pool))?.setMember(member, rows);
     const arriving = this.#arriving.get(pool);
     if (arriving !== undefined && member < arriving.rows.length) arriving.rows[member] = rows;
   }

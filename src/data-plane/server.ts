@@ -14,6 +14,7 @@ import type { Layer4Server } from './layer4/server.ts';
 import type { Pool } from './pool/pool.ts';
 import type { ProcessFacts } from './route/placeholder/placeholder.ts';
 import { compileSites, type CompiledRouter } from './route/compile.ts';
+import type { FindDerived } from './route/derived.ts';
 import { mappedNames } from './route/map.ts';
 import { TlsPolicies } from './tls/policies.ts';
 
@@ -49,6 +50,7 @@ export class HttpServer {
     siteOf: (hash: SectionHash) => SiteSection,
     poolOf: (hash: SectionHash) => Pool,
     facts: ProcessFacts,
+    derived: FindDerived<Pool> = () => null,
   ) {
     const { options } = plan;
     this.name = plan.name;
@@ -62,8 +64,8 @@ export class HttpServer {
     const sites = plan.sites.map(siteOf);
     const errorSites = plan.errorSites.map(siteOf);
     const known = { ...facts, mapped: mappedNames([...sites, ...errorSites].map(({ route }) => route)) };
-    this.router = compileSites(sites, poolOf, known);
-    this.errorRouter = errorSites.length === 0 ? null : compileSites(errorSites, poolOf, known);
+    this.router = compileSites(sites, poolOf, known, null, derived);
+    this.errorRouter = errorSites.length === 0 ? null : compileSites(errorSites, poolOf, known, null, derived);
     this.#accessOutputs = new Map(Object.entries(options.accessLog?.hosts ?? {}));
     this.#otherOutputs = options.accessLog?.others ?? NO_OUTPUT;
   }

@@ -7,7 +7,14 @@ import type { Socket as UdpSocket } from 'node:dgram';
 import type { Server, Socket } from 'node:net';
 import { parentPort, receiveMessageOnPort, workerData, type MessagePort, type Transferable } from 'node:worker_threads';
 import { systemClock, type Clock } from '../shared/clock.ts';
-import type { AcceptedMessage, BindTarget, ControlMessage, WorkerInit, WorkerMessage } from '../shared/messages.ts';
+import type {
+  AcceptedMessage,
+  BindTarget,
+  ControlMessage,
+  DerivedAnswer,
+  WorkerInit,
+  WorkerMessage,
+} from '../shared/messages.ts';
 import { transferable } from '../shared/net/transfer.ts';
 import type { CertificatePlan } from '../shared/plan/tls.ts';
 import type { MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
@@ -55,6 +62,13 @@ export interface WorkerRuntime {
   forgetSlots(slots: readonly number[]): void;
   cutSlots(slots: readonly number[]): void;
   cutPool(pool: SectionHash, slots: readonly number[], how: 'finish' | 'reset'): void;
+  /** What `derive` asked for. */
+  derived(answer: DerivedAnswer): void;
+  forgetDerived(pools: readonly SectionHash[]): void;
+  /** What `challenge-wanted` asked for; null = nobody knows the token. */
+  challengeAnswered(id: number, text: string | null): void;
+  /** What `certificate-wanted` asked for: the certificate of a challenge, else null. */
+  certificateAnswered(id: number, certificate: CertificatePlan | null): void;
   /** What `metrics-wanted` asked for; null = there are none. */
   metricsAnswered(id: number, text: string | null): void;
   updateCertificates(add: readonly CertificatePlan[], drop: readonly string[]): void;
@@ -151,8 +165,16 @@ class WorkerThread {
         return this.#runtime.cutSlots(message.slots);
       case 'cut-pool':
         return this.#runtime.cutPool(message.pool, message.slots, message.how);
+      case 'derived':
+        return this.#runtime.derived(message);
+      case 'forget-derived':
+        return this.#runtime.forgetDerived(message.pools);
       case 'metrics':
         return this.#runtime.metricsAnswered(message.id, message.text);
+      case 'challenge':
+        return this.#runtime.challengeAnswered(message.id, message.text);
+      case 'certificate-answer':
+        return this.#runtime.certificateAnswered(message.id, message.certificate);
       case 'certificates':
         return this.#runtime.updateCertificates(message.add, message.drop);
       case 'ticket-keys':

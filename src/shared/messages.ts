@@ -5,7 +5,16 @@
 import type { Server, Socket } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import type { LogFields, LogLevel } from './log.ts';
-import type { AccessSink, MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from './plan/types.ts';
+import type {
+  AccessSink,
+  MemberPlan,
+  MemberRows,
+  PlanManifest,
+  PoolRows,
+  PoolSection,
+  Section,
+  SectionHash,
+} from './plan/types.ts';
 import type { CertificatePlan } from './plan/tls.ts';
 import type { TableChunk } from './state-table/table.ts';
 
@@ -85,8 +94,16 @@ export type ControlMessage =
       readonly slots: readonly number[];
       readonly how: 'finish' | 'reset';
     }
+  /** Answers `derive`. */
+  | DerivedAnswer
+  /** Derived pools that are over; their rows rest for a while. */
+  | { readonly type: 'forget-derived'; readonly pools: readonly SectionHash[] }
   /** Answers `metrics-wanted`; null = there are none. */
   | { readonly type: 'metrics'; readonly id: number; readonly text: string | null }
+  /** Answers `challenge-wanted`: the key authorization; null = nobody here asked for the token. */
+  | { readonly type: 'challenge'; readonly id: number; readonly text: string | null }
+  /** Answers `certificate-wanted`. What was had for a name came as `certificates` before; a challenge's is in here. */
+  | { readonly type: 'certificate-answer'; readonly id: number; readonly certificate: CertificatePlan | null }
   /** Certificates that are new, and ids of those that are over. What is staged afterwards finds them. */
   | { readonly type: 'certificates'; readonly add: readonly CertificatePlan[]; readonly drop: readonly string[] }
   /** 48 bytes that session tickets are sealed with, the same in all workers. */
@@ -126,11 +143,41 @@ export type WorkerMessage =
   | { readonly type: 'log'; readonly level: LogLevel; readonly message: string; readonly fields: LogFields }
   /** Whole access lines, each with its newline. */
   | { readonly type: 'access'; readonly output: AccessSink; readonly lines: string }
+  /**
+   * A request names the upstreams of this pool: one of its kind at these addresses is needed, or with `id` 0 still
+   * used. Answered by `derived`, but for 0.
+   */
+  | {
+      readonly type: 'derive';
+      readonly id: number;
+      readonly pattern: SectionHash;
+      readonly addresses: readonly string[];
+    }
   /** A client asks for the metrics, which only the control plane has. Answered by `metrics`. */
   | { readonly type: 'metrics-wanted'; readonly id: number }
+  /** An authority wants to see the answer to this HTTP-01 token. Answered by `challenge`. */
+  | { readonly type: 'challenge-wanted'; readonly id: number; readonly token: string }
+  /**
+   * A client waits for a certificate of this name, which this worker has not; `challenge`: it is an authority that looks
+   * for a TLS-ALPN-01 one. Answered by `certificate-answer`.
+   */
+  | { readonly type: 'certificate-wanted'; readonly id: number; readonly name: string; readonly challenge: boolean }
   | { readonly type: 'drained'; readonly reset: number }
   /** Sent as the last act of a worker that threw. */
   | { readonly type: 'crashed'; readonly message: string; readonly stack: string };
+
+export interface DerivedAnswer {
+  readonly type: 'derived';
+  readonly id: number;
+  readonly pattern: SectionHash;
+  readonly addresses: readonly string[];
+  readonly result: DerivedResult;
+}
+
+/** none: these are no addresses. busy: too many were asked for. */
+export type DerivedResult =
+  | { readonly outcome: 'pool'; readonly section: PoolSection; readonly rows: PoolRows }
+  | { readonly outcome: 'none' | 'busy' };
 
 /** Acceptor → worker, with the socket transferred. */
 export interface AcceptedMessage {

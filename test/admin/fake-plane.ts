@@ -1,4 +1,5 @@
 import type { AdminSpec, CompiledConfig } from '../../src/control-plane/compile/compiled.ts';
+import { NOTHING_ISSUED } from '../../src/control-plane/compile/managed-specs.ts';
 import type {
   CertificateStatus,
   ControlPlane,
@@ -16,6 +17,7 @@ export class FakePlane implements ControlPlane {
   servers: ReadonlyMap<string, number> = new Map();
   layer4: ReadonlyMap<string, number> = new Map();
   layer4Servers: CompiledConfig['layer4'] = [];
+  sections: CompiledConfig['sections'] = new Map();
   slots: ReadonlyMap<string, number> = new Map();
   statuses: readonly UpstreamStatus[] = [];
   json: unknown = null;
@@ -41,7 +43,7 @@ export class FakePlane implements ControlPlane {
     return {
       servers: this.httpServers,
       layer4: this.layer4Servers,
-      sections: new Map(),
+      sections: this.sections,
       pools: [],
       listeners: [],
       logFiles: [],
@@ -50,8 +52,9 @@ export class FakePlane implements ControlPlane {
       gracePeriodMs: 0,
       nameRefreshMs: null,
       workerHangTimeoutMs: null,
+      ownLog: { sink: 'stderr', format: null },
       logLevel: 'info',
-      tls: { certificates: [], authorities: [] },
+      tls: { certificates: [], authorities: [], issuance: NOTHING_ISSUED },
     };
   }
 
@@ -65,6 +68,10 @@ export class FakePlane implements ControlPlane {
 
   slotRows(): ReadonlyMap<string, number> {
     return this.slots;
+  }
+
+  derivedRows(): null {
+    return null;
   }
 
   poolRows(): ReturnType<ControlPlane['poolRows']> {

@@ -50,6 +50,13 @@ const CASES: readonly Case[] = [
     status: 403,
   },
   { name: '(e) HTTP/1.0 without Host', head: 'GET /config/ HTTP/1.0', status: 403 },
+  { name: 'a health check in HTTP/1.0 without Host', head: 'GET /health/live HTTP/1.0', status: 200 },
+  {
+    name: 'a health check in HTTP/1.0 with a foreign Host',
+    head: 'GET /health/live HTTP/1.0\r\nHost: a.b',
+    status: 403,
+  },
+  { name: 'a health check in HTTP/1.1 without Host', head: 'GET /health/live HTTP/1.1', status: 400 },
   { name: 'HTTP/1.1 without Host', head: 'GET /config/ HTTP/1.1', status: 400 },
   { name: 'two Host lines', head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$\r\nHost: localhost:$', status: 400 },
   { name: '(f) localhost', head: 'GET /config/ HTTP/1.1\r\nHost: localhost:$', status: 200 },

@@ -24,6 +24,10 @@ import { FakePlane, upstreamStatus } from './fake-plane.ts';
 import type { EndpointStatus, UpstreamStatus } from '../../src/control-plane/types.ts';
 
 const ECHO = { listen: ['udp/:7'], routes: [{ handle: [{ handler: 'echo' }] }] };
+const SECURE_ECHO = {
+  listen: [':7'],
+  routes: [{ match: [{ tls: { sni: ['a.localhost'] } }], handle: [{ handler: 'tls' }, { handler: 'echo' }] }],
+};
 
 /** An upstream with a passive and an active check of two addresses. */
 function checkedStatus(upstream: string): UpstreamStatus {
@@ -43,15 +47,28 @@ function checkedStatus(upstream: string): UpstreamStatus {
   return { ...status, endpoints: [checked(20, 4, 0), checked(null, null, 0.25)] };
 }
 
-/** A plane of one HTTP server (row 0), one UDP server (row 1) and two upstreams (slots 0 and 1), with two lanes of workers. */
+/** A plane of one HTTP server (row 0), one UDP server (row 1), one TCP server with TLS (row 2) and two upstreams (slots 0 and 1), with two lanes of workers. */
 function createPlane(): FakePlane {
   const plane = new FakePlane();
   plane.servers = new Map([['srv0', 0]]);
-  plane.layer4 = new Map([['srv0', 1]]);
-  plane.layer4Servers = compileJson({ apps: { layer4: { servers: { srv0: ECHO } } } }).compiled.layer4;
+  plane.layer4 = new Map([
+    ['srv0', 1],
+    ['srv1', 2],
+  ]);
+  const layer4 = compileJson({ apps: { layer4: { servers: { srv0: ECHO, srv1: SECURE_ECHO } } } }).compiled;
+  plane.layer4Servers = layer4.layer4;
+  plane.sections = layer4.sections;
   plane.httpServers = compileJson(configOf([], { tls_connection_policies: [{}] })).compiled.servers;
   plane.certificateStatuses = [
-    { source: 'internal', label: 'localhost', names: ['localhost'], expiresAt: 5000, renewals: 2, failures: 1 },
+    {
+      source: 'internal',
+      onDemand: false,
+      label: 'localhost',
+      names: ['localhost'],
+      expiresAt: 5000,
+      renewals: 2,
+      failures: 1,
+    },
   ];
   plane.slots = new Map([
     ['app:80', 0],
@@ -62,7 +79,7 @@ function createPlane(): FakePlane {
   plane.table.grow('lane', 0, 2);
   for (const lane of [0, 1, 2]) {
     plane.table.grow('facts', lane, 2);
-    plane.table.grow('server', lane, 1);
+    plane.table.grow('server', lane, 2);
   }
   return plane;
 }

@@ -62,6 +62,8 @@ test('what cannot be is bad usage, by the name of the option', async () => {
   const wrong: readonly (readonly [string[], RegExp])[] = [
     [['tpc', '127.0.0.1:1'], /unknown probe 'tpc'/],
     [['tcp', '127.0.0.1'], /'127\.0\.0\.1' is not an address: write host:port/],
+    [['http', 'https://127.0.0.1:1'], /'https:\/\/127\.0\.0\.1:1' is not an address: write host:port/],
+    [['tcp', '127.0.0.1:1', '--send', '\\q'], /--send: expected 1 to 1024 bytes/],
     [['tcp', '127.0.0.1:1', '--interval', '1ms'], /--interval: expected a duration from 100ms to 5m/],
     [['tcp', '127.0.0.1:1', '--nothing', 'x'], /unknown option 'nothing' of health tcp/],
     [['tcp', '127.0.0.1:1', 'x'], /'x' stands alone/],
@@ -84,7 +86,7 @@ test('a port may be left out where the protocol has one of its own', async () =>
 
 test('a datagram that goes unanswered names the address to let in', async () => {
   const server = await startDatagramServer(() => {});
-  const args = ['check', 'udp', `127.0.0.1:${server.port}`, '--send', 'x', '--expect', 'y', '--timeout', '300ms'];
+  const args = ['check', 'udp', `udp/127.0.0.1:${server.port}`, '--send', 'x', '--expect', 'y', '--timeout', '300ms'];
   const { code, stdout } = await runInProcess(args);
   await server.close();
   assert.equal(code, 1);

@@ -83,6 +83,104 @@ test('explain --json tells answers of our own, and that everybody is down', asyn
   assert.partialDeepStrictEqual((await ask(...down, 'http://shop.example:8080/')).outcome, { proxy: { picked: null } });
 });
 
+test('explain follows an error into the error routes, and says what happens to bodies', async (t) => {
+  const config = `{
+	auto_https off
+}
+http://shop.example:8080 {
+	encode gzip
+	error /gone "no longer here" 410
+	handle /form {
+		request_body {
+			set hello
+		}
+		reverse_proxy app-1:3000
+	}
+	reverse_proxy app-1:3000
+	handle_errors 410 {
+		respond "it is gone: {err.message}"
+	}
+	handle_errors 503 {
+		error "broken twice" 500
+	}
+}
+`;
+  const file = await fileFor(t, config);
+  const peer = ['--config', file, '--peer', '1.2.3.4', '--header', 'Accept-Encoding: gzip'];
+  const gone = await runInProcess(['explain', ...peer, 'http://shop.example:8080/gone']);
+  for (const part of [
+    'answer    error 410',
+    'on error 410',
+    'answer    410, by Holdfast itself',
+    'it is gone: no longer',
+  ]) {
+    assert.ok(gone.stdout.includes(part), `${part}\n---\n${gone.stdout}`);
+  }
+  const ask = async (...args: readonly string[]): Promise<Explanation> => {
+    const { stdout } = await runInProcess(['explain', '--json', ...peer, ...args]);
+    return JSON.parse(stdout) as Explanation;
+  };
+  const form = await ask('http://shop.example:8080/form');
+  assert.equal(form.onError, null);
+  assert.match(form.effects.join(), /5 bytes of the config go upstream.*encode: gzip/);
+  assert.equal(form.outcome.kind, 'proxy');
+  const nobody = await ask('--down', 'app-1:3000', 'http://shop.example:8080/');
+  assert.partialDeepStrictEqual(nobody, {
+    outcome: { kind: 'proxy', proxy: { picked: null } },
+    onError: { status: 503 },
+  });
+  assert.equal(nobody.onError?.outcome.kind, 'error');
+  assert.partialDeepStrictEqual(nobody.onError.outcome, { status: 500 });
+});
+
+test('explain tells members of the config from those that DNS would name', async (t) => {
+  const config = `{
+	auto_https off
+}
+http://shop.example:8080 {
+	reverse_proxy fallback:3000 {
+		dynamic a app.internal 3000
+	}
+}
+`;
+  const file = await fileFor(t, config);
+  const { stdout } = await runInProcess([
+    'explain',
+    '--config',
+    file,
+    '--peer',
+    '1.2.3.4',
+    '--json',
+    'http://shop.example:8080/',
+  ]);
+  const { outcome } = JSON.parse(stdout) as Explanation;
+  assert.ok(outcome.kind === 'proxy');
+  assert.deepEqual(
+    outcome.proxy.members.map(({ upstream, found }) => [upstream, found]),
+    [['fallback:3000', false]],
+  );
+});
+
+test('explain shows the server that a request names', async (t) => {
+  const config = `{
+	auto_https off
+}
+http://shop.example:8080 {
+	reverse_proxy {header.X-Up}
+}
+`;
+  const file = await fileFor(t, config);
+  const ask = async (up: string): Promise<Explanation> => {
+    const args = ['--peer', '1.2.3.4', '--json', '--header', `X-Up: ${up}`, 'http://shop.example:8080/'];
+    return JSON.parse((await runInProcess(['explain', '--config', file, ...args])).stdout) as Explanation;
+  };
+  assert.partialDeepStrictEqual((await ask('10.0.0.9:81')).outcome, {
+    kind: 'proxy',
+    proxy: { endpoint: '10.0.0.9:81', picked: { upstream: '10.0.0.9:81' } },
+  });
+  assert.partialDeepStrictEqual((await ask(':81')).outcome, { kind: 'error', status: 502 });
+});
+
 test('explain and simulate refuse what makes no sense with exit code and reason', async (t) => {
   const file = await fileFor(t, SHOP);
   const cases: readonly (readonly [readonly string[], number, RegExp])[] = [

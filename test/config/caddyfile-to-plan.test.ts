@@ -205,9 +205,7 @@ http://a.test {
 test('what does not exist yet is refused by the word and the line that were written', () => {
   const site = (line: string): string =>
     `:8080 {\n\treverse_proxy app:80 {\n\t\tlb_policy first\n\t\t${line}\n\t}\n}\n`;
-  for (const [line, word] of [
-    ['verbose_logs', 'verbose_logs'],
-  ] as const) {
+  for (const [line, word] of [['verbose_logs', 'verbose_logs']] as const) {
     assert.equal(refusal(site(line)), `'${word}' is not supported yet, at Caddyfile:4`);
   }
   assert.equal(
@@ -215,8 +213,8 @@ test('what does not exist yet is refused by the word and the line that were writ
     "'version 3' is not supported yet, at Caddyfile:4",
   );
   assert.equal(
-    refusal(':8080 {\n\treverse_proxy {vars.x}\n}\n'),
-    "'placeholders in upstreams' is not supported yet, at Caddyfile:2",
+    refusal(':8080 {\n\treverse_proxy {vars.x} {\n\t\tdynamic a app.internal 80\n\t}\n}\n'),
+    "'placeholders in upstreams beside dynamic ones' is not supported yet, at Caddyfile:2",
   );
 });
 
@@ -241,7 +239,7 @@ test('a value out of range is refused at the line that has it', () => {
   const text = ':8080 {\n\treverse_proxy app:80 {\n\t\thealth_uri /\n\t\thealth_interval 1ms\n\t}\n}\n';
   assert.match(
     refusal(text),
-    /active\.interval: expected a duration from 10ms to 1d .*, found 1000000, at Caddyfile:4$/,
+    /active\.interval: expected a duration from 10ms to 1d .*, found 1000000 \(1ms\), at Caddyfile:4$/,
   );
 });
 

@@ -131,24 +131,32 @@ test('health_port beside a Unix socket is a warning', () => {
 test('limits: each option, their absence, and values out of range', () => {
   const server = (lines: string): string => `{\n\tservers {\n\t\tlimits {\n\t\t\t${lines}\n\t\t}\n\t}\n}\n:8080 {\n}\n`;
   const optionsOf = (text: string) => {
-    const { maxHeaderFields, maxRequestsPerConnection, connectionLimits } = compile(text).compiled.servers[0]!.options;
-    return { maxHeaderFields, maxRequestsPerConnection, connectionLimits };
+    const { options } = compile(text).compiled.servers[0]!;
+    const { maxHeaderFields, maxRequestsPerConnection, connectionLimits, streamsPerConnection } = options;
+    return { maxHeaderFields, maxRequestsPerConnection, connectionLimits, streamsPerConnection };
   };
-  const all = 'connections 10\nconnections_per_source 2\nheader_fields 50\nrequests_per_connection 100';
+  const all =
+    'connections 10\nconnections_per_source 2\nheader_fields 50\nrequests_per_connection 100\nstreams_per_connection 40';
   assert.deepEqual(optionsOf(server(all)), {
     maxHeaderFields: 50,
     maxRequestsPerConnection: 100,
     connectionLimits: { total: 10, perSource: 2 },
+    streamsPerConnection: 40,
   });
   assert.deepEqual(optionsOf(server('connections_per_source 2')).connectionLimits, { total: 0, perSource: 2 });
   assert.deepEqual(optionsOf(':8080 {\n}\n'), {
     maxHeaderFields: 200,
     maxRequestsPerConnection: 0,
     connectionLimits: null,
+    streamsPerConnection: undefined,
   });
   const cases: readonly (readonly [string, RegExp])[] = [
     ['connections 0', /limits\.connections: expected a whole number from 1 to 1000000000, found 0, at Caddyfile:4$/],
     ['header_fields 9', /limits\.header_fields: expected a whole number from 10 to 1000, found 9, at Caddyfile:4$/],
+    [
+      'streams_per_connection 0',
+      /limits\.streams_per_connection: expected a whole number from 1 to 10000, found 0, at Caddyfile:4$/,
+    ],
     ['connections many', /bad number of connections 'many': write a whole number, at Caddyfile:4$/],
     ['conections 5', /unrecognized limits option 'conections' \(did you mean 'connections'\?\), at Caddyfile:4$/],
     ['connections 5\nconnections 6', /connections already specified, at Caddyfile:5$/],

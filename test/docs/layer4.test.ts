@@ -33,17 +33,6 @@ function check(lines: string): void {
   checkConfig({ text, adapter: 'caddyfile', filename: 'Caddyfile' }, {});
 }
 
-test('what the layer 4 reference calls not yet is refused with its word', () => {
-  const [, list = ''] = /^Not yet: (.*)$/m.exec(sectionOf(PAGE, 'proxy')) ?? [];
-  const fragments = codeSpans(list);
-  assert.notEqual(fragments.length, 0);
-  for (const fragment of fragments) {
-    const [word = ''] = fragment.split(' ');
-    const message = new RegExp(`'${word}' is not supported yet, at Caddyfile:6$`);
-    assert.throws(() => check(`route {\nproxy a:1 {\n${fragment}\n}\n}`), message, fragment);
-  }
-});
-
 const NOT_THERE: Readonly<Record<string, (word: string) => string>> = {
   'Matchers of caddy-l4': (word) => `@m ${word}\nroute @m {\necho\n}`,
   'Handlers of caddy-l4': (word) => `route {\n${word}\n}`,

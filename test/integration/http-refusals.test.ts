@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../support/backend.ts';
+import { eventually, startBackend } from '../support/backend.ts';
 import { globals, site, startBalancer } from '../support/balance.ts';
 import { ask, openClient } from '../support/raw-client.ts';
 
@@ -30,6 +30,17 @@ test('a 400 says which rule was broken and repeats nothing of what was sent', as
     assert.match(body, /^The request is not well-formed HTTP: [^\n]+\n$/);
     assert.doesNotMatch(body, /zzz|Evil/);
   }
+});
+
+test('a body that breaks a rule is told of and logged in the same way', async (t) => {
+  const backend = await startBackend(t, 'one');
+  const balancer = await startBalancer(t, site(`  log\n  reverse_proxy 127.0.0.1:${backend.port}`));
+  const head = 'POST /up HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+  const { status, body } = await ask(balancer.port, `${head}zzz\r\n`);
+  assert.equal(status, 400);
+  assert.match(body, /: a chunk size is not a hexadecimal number \(RFC 9112 section 7\.1\)\.\n$/);
+  await eventually(() => balancer.accessLines.length === 1, 'one access line');
+  assert.partialDeepStrictEqual(balancer.accessLines[0], { target: '/up', status: 400, fault: 'chunk_size' });
 });
 
 test('a refused head leaves an access line that names the rule and no byte of the client', async (t) => {

@@ -74,6 +74,17 @@ describe('versions and suites', () => {
     }
   });
 
+  test('no compression, no renegotiation, keys that are agreed for one connection', needsOpenssl, async (t) => {
+    const { port } = await start(t);
+    const args = ['s_client', '-connect', `127.0.0.1:${port}`, '-servername', 'a.test'];
+    const output = await openssl([...args, '-tls1_2', '-comp'], 'R\n');
+    assert.match(output, /Compression: NONE/);
+    assert.match(output, /Secure Renegotiation IS supported/);
+    assert.match(output, /RENEGOTIATING[\s\S]*no renegotiation/);
+    assert.match(output, /Server Temp Key: (?:X25519|ECDH)/);
+    assert.match(await openssl([...args, '-tls1_3']), /Server Temp Key: X25519|Negotiated TLS1\.3 group: X25519/);
+  });
+
   test('protocols, ciphers and curves of a tls block hold', needsOpenssl, async (t) => {
     const block =
       '\t\tprotocols tls1.2 tls1.2\n\t\tciphers TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384\n\t\tcurves secp384r1';

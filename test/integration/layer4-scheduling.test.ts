@@ -4,7 +4,7 @@ import { test, type TestContext } from 'node:test';
 import type { FlowExplanation, ProxyExplanation } from '../../src/control-plane/explain/explanation.ts';
 import { AdminApi } from '../support/admin-api.ts';
 import { startBackend, startScripted, type ScriptedUpstream } from '../support/backend.ts';
-import { globals, startBalancer, type TestBalancer } from '../support/balance.ts';
+import { globals, loadLibrary, startBalancer, type TestBalancer } from '../support/balance.ts';
 import { layer4, proxyRoute } from '../support/layer4-site.ts';
 import { proxyTo, site } from '../support/site.ts';
 import { connectTo } from '../support/tcp-world.ts';
@@ -145,7 +145,7 @@ test('source_hash and weighted_least_conn serve HTTP, too', OPTIONS, async (t) =
 });
 
 test('policies are refused where they have nothing to go by', OPTIONS, async () => {
-  const { createBalancer } = await import('../support/balance.ts').then(({ loadLibrary }) => loadLibrary());
+  const { createBalancer } = await loadLibrary();
   const refused = (config: string, why: RegExp): Promise<void> => assert.rejects(createBalancer({ config }), why);
   const http = (policy: string): string => `http://:0 {\nreverse_proxy 127.0.0.1:1 {\nlb_policy ${policy}\n}\n}\n`;
   await refused(http('tuple_hash'), /'tuple_hash' places connections by both their ends.* at Caddyfile:3/);

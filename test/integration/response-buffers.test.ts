@@ -83,6 +83,40 @@ test('a server that breaks off while its response is held is no answer: another 
   assertNoRestarts(await balancer.metrics());
 });
 
+test('an answer without a body in the place of one that broke off is just that', async (t) => {
+  const broken = await startRecorder(t, (socket) => {
+    socket.write(CHUNKED + chunk('half'));
+    setTimeout(() => socket.resetAndDestroy(), 50);
+  });
+  const empty = await startRecorder(
+    t,
+    (socket) => void socket.write('HTTP/1.1 204 No Content\r\nX-From: empty\r\n\r\n'),
+  );
+  const proxy = `reverse_proxy 127.0.0.1:${broken.port} 127.0.0.1:${empty.port}`;
+  const balancer = await startBalancer(t, site(`${proxy} {\n lb_policy first\n response_buffers 1KiB\n}`));
+  const client = await openClient(balancer.port);
+  const response = await client.send(REQUEST).response();
+  assert.deepEqual([response.status, broken.requests.length], [204, 1]);
+  // Nothing of the other one stands behind it: the next response is read where it begins.
+  assert.equal((await client.send(REQUEST.replace('GET', 'OPTIONS')).response()).status, 204);
+  client.close();
+  assertNoRestarts(await balancer.metrics());
+});
+
+test('an error page from another server has nothing of the response that broke off', async (t) => {
+  const broken = await startRecorder(t, (socket) => {
+    socket.write(CHUNKED + chunk('half'));
+    setTimeout(() => socket.resetAndDestroy(), 50);
+  });
+  const pages = await startRecorder(t, (socket) => void socket.write(`${CHUNKED}${chunk('sorry')}0\r\n\r\n`));
+  const proxy = `reverse_proxy 127.0.0.1:${broken.port} {\n response_buffers 1KiB\n}`;
+  const errors = `handle_errors {\n reverse_proxy 127.0.0.1:${pages.port}\n}`;
+  const balancer = await startBalancer(t, site(`${proxy}\n${errors}`));
+  const response = await get(balancer.port);
+  assert.equal(response.body, 'sorry');
+  assertNoRestarts(await balancer.metrics());
+});
+
 test('a client that leaves meanwhile ends the response at the server', async (t) => {
   const upstream = await startRecorder(t, (socket) => void socket.write(CHUNKED + chunk('half')));
   const balancer = await startBalancer(

@@ -1,23 +1,28 @@
 /** Certificates of upstreams: who is believed, and what is said of those who are not. */
 import assert from 'node:assert/strict';
+import type { AddressInfo, Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { createServer } from 'node:tls';
 import { eventually } from '../support/backend.ts';
 import { site, startBalancer, type TestBalancer } from '../support/balance.ts';
 import { makeAuthority } from '../support/authority.ts';
-import { get } from '../support/raw-client.ts';
+import { findProgram, freePort, startServer, unlessInstalled } from '../support/program.ts';
+import { get, openClient } from '../support/raw-client.ts';
 import { startHttps } from '../support/secure-backend.ts';
+
+const OPENSSL = findProgram('openssl');
 
 interface Front extends TestBalancer {
   /** Messages and details of the log. */
   readonly said: string[];
 }
 
-async function front(t: TestContext, upstream: string, transport: string): Promise<Front> {
+async function front(t: TestContext, upstream: string, transport: string, versions = '1.1'): Promise<Front> {
   const said: string[] = [];
   const say = (level: string) => (message: string, fields?: object) =>
     void said.push(`${level} ${message} ${JSON.stringify(fields ?? {})}`);
   const log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') };
-  const config = site(`reverse_proxy ${upstream} {\ntransport http {\n${transport}\nversions 1.1\n}\n}`);
+  const config = site(`reverse_proxy ${upstream} {\ntransport http {\n${transport}\nversions ${versions}\n}\n}`);
   const balancer = await startBalancer(t, config, { log });
   return Object.assign(balancer, { said });
 }
@@ -116,4 +121,52 @@ test('a server that speaks no TLS is 502, and the log says so', async (t) => {
   const balancer = await front(t, `https://127.0.0.1:${upstream.port}`, 'tls_insecure_skip_verify');
   assert.equal((await get(balancer.port)).status, 502);
   await eventually(() => balancer.said.some((line) => /does not speak TLS/.test(line)), balancer.said.join('\n'));
+});
+
+const noOpenssl = unlessInstalled(OPENSSL, 'openssl');
+for (const versions of ['1.1', '1.1 2']) {
+  test(
+    `a certificate that TLS 1.3 misses behind the handshake is 502 (${versions})`,
+    { skip: noOpenssl },
+    async (t) => {
+      const authority = await makeAuthority(t);
+      const { certFile, keyFile } = await authority.issue(['localhost']);
+      const port = await freePort();
+      const files = ['-cert', certFile, '-key', keyFile, '-CAfile', authority.rootFile];
+      const args = ['s_server', '-accept', `127.0.0.1:${port}`, '-tls1_3', '-Verify', '1', '-verify_return_error'];
+      await startServer(t, OPENSSL!, [...args, ...files, '-alpn', 'h2,http/1.1', '-quiet'], port);
+      const trust = `tls_trust_pool file ${authority.rootFile}`;
+      const balancer = await front(t, `https://localhost:${port}`, trust, versions);
+      assert.equal((await get(balancer.port)).status, 502);
+      const says = /refused the handshake .*it may want a certificate \(tls_client_auth\)/;
+      await eventually(() => balancer.said.some((line) => says.test(line)), balancer.said.join('\n'));
+    },
+  );
+}
+
+test('an answer that a broken record cuts short is no whole answer', async (t) => {
+  const authority = await makeAuthority(t);
+  const { cert, key } = await authority.issue(['localhost']);
+  const raws: Socket[] = [];
+  const server = createServer({ cert, key }, (socket) => {
+    socket.on('error', () => {});
+    socket.once('data', () => {
+      // As long as the connection lasts, so its end has to be a good one.
+      socket.write('HTTP/1.1 200 OK\r\n\r\nhalf of it', () => {
+        for (const raw of raws)
+          Reflect.get(raw, '_handle').writeLatin1String({ oncomplete() {} }, '\x17\x03\x03\0\x20' + 'x'.repeat(32));
+      });
+    });
+  });
+  server.on('connection', (raw: Socket) => void raws.push(raw.on('error', () => {})));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    for (const raw of raws) raw.destroy();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  const balancer = await front(t, `https://localhost:${port}`, `tls_trust_pool file ${authority.rootFile}`);
+  const client = await openClient(balancer.port);
+  client.send('GET / HTTP/1.1\r\nHost: a.test\r\n\r\n');
+  assert.equal(await client.ended(), 'reset');
 });

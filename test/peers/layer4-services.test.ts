@@ -51,31 +51,35 @@ async function untilState(balancer: TestBalancer, port: number, state: Seen['sta
 
 for (const service of SERVICES) {
   const options = { timeout: 120_000, skip: service.skip };
-  test(`${service.name}: passes health ${service.probe}, work moves when it stops and comes home`, options, async (t) => {
-    const [first, second] = [await startOne(t, service), await startOne(t, service)];
-    const balancer = await startBalancer(t, configOf(service, [first.port, second.port]));
-    for (const { port } of [first, second]) {
-      await untilState(balancer, port, 'up');
-      const [passed] = seen(balancer, port).endpoints[0]!.checks[0]!.results;
-      assert.match(passed!.localAddress, /^127\.0\.0\.1:\d+$/);
-    }
-    await service.use(balancer.port);
-    assert.ok(taken(balancer, first.port) > 0);
-    assert.equal(taken(balancer, second.port), 0);
+  test(
+    `${service.name}: passes health ${service.probe}, work moves when it stops and comes home`,
+    options,
+    async (t) => {
+      const [first, second] = [await startOne(t, service), await startOne(t, service)];
+      const balancer = await startBalancer(t, configOf(service, [first.port, second.port]));
+      for (const { port } of [first, second]) {
+        await untilState(balancer, port, 'up');
+        const [passed] = seen(balancer, port).endpoints[0]!.checks[0]!.results;
+        assert.match(passed!.localAddress, /^127\.0\.0\.1:\d+$/);
+      }
+      await service.use(balancer.port);
+      assert.ok(taken(balancer, first.port) > 0);
+      assert.equal(taken(balancer, second.port), 0);
 
-    await first.program.end();
-    await untilState(balancer, first.port, 'down');
-    const [check] = seen(balancer, first.port).endpoints[0]!.checks;
-    assert.ok(service.gone.includes(check!.reason), `${check!.reason}: ${seen(balancer, first.port).why}`);
-    assert.equal(seen(balancer, second.port).state, 'up');
-    const before = taken(balancer, first.port);
-    await service.use(balancer.port);
-    assert.equal(taken(balancer, first.port), before);
-    assert.ok(taken(balancer, second.port) > 0);
+      await first.program.end();
+      await untilState(balancer, first.port, 'down');
+      const [check] = seen(balancer, first.port).endpoints[0]!.checks;
+      assert.ok(service.gone.includes(check!.reason), `${check!.reason}: ${seen(balancer, first.port).why}`);
+      assert.equal(seen(balancer, second.port).state, 'up');
+      const before = taken(balancer, first.port);
+      await service.use(balancer.port);
+      assert.equal(taken(balancer, first.port), before);
+      assert.ok(taken(balancer, second.port) > 0);
 
-    await service.start(t, first.port);
-    await untilState(balancer, first.port, 'up');
-    await service.use(balancer.port);
-    assert.ok(taken(balancer, first.port) > before);
-  });
+      await service.start(t, first.port);
+      await untilState(balancer, first.port, 'up');
+      await service.use(balancer.port);
+      assert.ok(taken(balancer, first.port) > before);
+    },
+  );
 }

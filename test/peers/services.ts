@@ -1,7 +1,8 @@
 /** Servers that people balance at layer 4, each with a config of the test's own, one probe that suits it and a client. */
 import assert from 'node:assert/strict';
 import { Resolver } from 'node:dns/promises';
-import { chmod, chown, glob, mkdir, writeFile } from 'node:fs/promises';
+import { globSync } from 'node:fs';
+import { chmod, chown, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { runInProcess } from '../cli/in-process.ts';
@@ -55,7 +56,12 @@ async function probes(probe: string, port: number, ...options: readonly string[]
 }
 
 /** Waits for a server of datagrams, which has no TCP port to look at. */
-async function untilProbed(program: Program, probe: string, port: number, ...options: readonly string[]): Promise<void> {
+async function untilProbed(
+  program: Program,
+  probe: string,
+  port: number,
+  ...options: readonly string[]
+): Promise<void> {
   await eventually(
     async () => {
       if (program.child.exitCode !== null) throw new Error(`it ended: ${program.output()}`);
@@ -68,7 +74,7 @@ async function untilProbed(program: Program, probe: string, port: number, ...opt
 
 const KNOT = findProgram('knotd');
 
-const knot: Service = {
+export const knot: Service = {
   name: 'Knot DNS',
   network: 'udp',
   skip: missing({ knot: [KNOT] }),
@@ -79,7 +85,7 @@ const knot: Service = {
     const folder = await temporaryFolder(t);
     await writeFile(
       join(folder, 'zone'),
-      '$ORIGIN example.test.\n@ 60 SOA ns a 1 60 60 60 60\n@ 60 NS ns\n@ 60 TXT "served"\nns 60 A 192.0.2.2\n',
+      '$ORIGIN example.test.\n@ 60 SOA ns a 1 60 60 60 60\n@ 60 NS ns\n@ 60 TXT "served"\n@ 60 A 192.0.2.1\nns 60 A 192.0.2.2\n',
     );
     const config = join(folder, 'knot.conf');
     const domain = `zone:\n  - domain: example.test\n    storage: ${folder}\n    file: zone\n`;
@@ -99,6 +105,7 @@ const knot: Service = {
 };
 
 const POSTFIX = findProgram('postfix');
+const POSTCONF = findProgram('postconf');
 const SMTP_SOURCE = findProgram('smtp-source');
 
 /** The parts of Postfix that take a mail and throw it away, in the folder. */
@@ -142,18 +149,21 @@ postlog unix-dgram n - n - 1 postlogd
   );
 }
 
-const postfix: Service = {
+export const postfix: Service = {
   name: 'Postfix',
   network: 'tcp',
-  skip: missing({ postfix: [POSTFIX, SMTP_SOURCE] }) || (!ROOT && 'Postfix starts for root only'),
+  skip: missing({ postfix: [POSTFIX, POSTCONF, SMTP_SOURCE] }) || (!ROOT && 'Postfix starts for root only'),
   probe: 'smtp',
   options: 'ehlo lb.test',
   gone: ['CONNECT_FAILED'],
   async start(t, port) {
     const folder = await temporaryFolder(t);
     await layOutPostfix(folder, port);
-    const program = await startServer(t, POSTFIX!, ['-c', folder, 'start-fg'], port, { endSignal: 'SIGTERM' });
-    return program;
+    // Makes the folders of the queue. What starts the daemon is a script, which would not end it.
+    await succeeds(POSTFIX!, ['-c', folder, 'check'], /^/);
+    const { stdout } = await runProgram(POSTCONF!, ['-c', folder, '-h', 'daemon_directory']);
+    const master = join(stdout.trim(), 'master');
+    return startServer(t, master, ['-s', '-c', folder], port, { endSignal: 'SIGTERM' });
   },
   async use(port) {
     const addresses = ['-f', 'from@example.test', '-t', 'to@example.test'];
@@ -165,7 +175,7 @@ const SSHD = findProgram('sshd');
 const SSH_KEYGEN = findProgram('ssh-keygen');
 const SSH_KEYSCAN = findProgram('ssh-keyscan');
 
-const openssh: Service = {
+export const openssh: Service = {
   name: 'OpenSSH',
   network: 'tcp',
   skip: missing({ 'openssh-server': [SSHD], 'openssh-client': [SSH_KEYGEN, SSH_KEYSCAN] }),
@@ -188,18 +198,20 @@ const openssh: Service = {
 const REDIS = findProgram('redis-server');
 const REDIS_CLIENT = findProgram('redis-cli');
 
-const redis: Service = {
+export async function startRedis(t: TestContext, port: number, ...options: readonly string[]): Promise<Program> {
+  const folder = await temporaryFolder(t);
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
+  return startServer(t, REDIS!, [...args, ...options], port);
+}
+
+export const redis: Service = {
   name: 'Redis',
   network: 'tcp',
   skip: missing({ 'redis-server': [REDIS], 'redis-tools': [REDIS_CLIENT] }),
   probe: 'redis',
   options: 'strict',
   gone: ['CONNECT_FAILED', 'CONNECT_INTERRUPT'],
-  async start(t, port) {
-    const folder = await temporaryFolder(t);
-    const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no', '--dir', folder];
-    return startServer(t, REDIS!, args, port);
-  },
+  start: (t, port) => startRedis(t, port),
   async use(port) {
     await succeeds(REDIS_CLIENT!, ['-h', '127.0.0.1', '-p', String(port), 'incr', 'n'], /^\d+\n$/);
   },
@@ -208,17 +220,19 @@ const redis: Service = {
 const MOSQUITTO = findProgram('mosquitto');
 const MOSQUITTO_PUB = findProgram('mosquitto_pub');
 
-const mosquitto: Service = {
+export async function startMosquitto(t: TestContext, port: number, anonymous = true): Promise<Program> {
+  const config = join(await temporaryFolder(t), 'mosquitto.conf');
+  await writeFile(config, `listener ${port} 127.0.0.1\nallow_anonymous ${String(anonymous)}\n`);
+  return startServer(t, MOSQUITTO!, ['-c', config], port);
+}
+
+export const mosquitto: Service = {
   name: 'Mosquitto',
   network: 'tcp',
   skip: missing({ mosquitto: [MOSQUITTO], 'mosquitto-clients': [MOSQUITTO_PUB] }),
   probe: 'mqtt',
   gone: ['CONNECT_FAILED', 'CONNECT_INTERRUPT'],
-  async start(t, port) {
-    const config = join(await temporaryFolder(t), 'mosquitto.conf');
-    await writeFile(config, `listener ${port} 127.0.0.1\nallow_anonymous true\n`);
-    return startServer(t, MOSQUITTO!, ['-c', config], port);
-  },
+  start: (t, port) => startMosquitto(t, port),
   async use(port) {
     // At quality of service 1 it waits until the broker has the message.
     const args = ['-h', '127.0.0.1', '-p', String(port), '-q', '1', '-t', 'a/b', '-m', 'hello'];
@@ -228,9 +242,11 @@ const mosquitto: Service = {
 
 const SETPRIV = findProgram('setpriv');
 const PSQL = findProgram('psql');
-const POSTGRES_FOLDER = (await Array.fromAsync(glob('/usr/lib/postgresql/*/bin'))).toSorted().at(-1) ?? '/absent';
-const POSTGRES = findProgram('postgres', join(POSTGRES_FOLDER, 'postgres'));
-const INITDB = findProgram('initdb', join(POSTGRES_FOLDER, 'initdb'));
+/** Debian keeps the programs of each version in a folder of their own, on nobody's PATH. */
+const findOfPostgres = (name: string): string | undefined =>
+  globSync(`/usr/lib/postgresql/*/bin/${name}`).toSorted().at(-1) ?? findProgram(name);
+const POSTGRES = findOfPostgres('postgres');
+const INITDB = findOfPostgres('initdb');
 
 /** PostgreSQL refuses root. */
 function asPostgres(command: readonly string[]): [string, readonly string[]] {
@@ -239,7 +255,7 @@ function asPostgres(command: readonly string[]): [string, readonly string[]] {
   return [SETPRIV!, ['--reuid=postgres', '--regid=postgres', '--clear-groups', ...command]];
 }
 
-const postgresql: Service = {
+export const postgresql: Service = {
   name: 'PostgreSQL',
   network: 'tcp',
   skip: missing({ postgresql: [POSTGRES, INITDB, PSQL], 'util-linux': [SETPRIV] }),
@@ -268,7 +284,7 @@ const postgresql: Service = {
 const VSFTPD = findProgram('vsftpd');
 const CURL = findProgram('curl');
 
-const vsftpd: Service = {
+export const vsftpd: Service = {
   name: 'vsftpd',
   network: 'tcp',
   skip: missing({ vsftpd: [VSFTPD], curl: [CURL] }),
@@ -297,7 +313,7 @@ const vsftpd: Service = {
 
 const CADDY = findProgram('caddy');
 
-const caddy: Service = {
+export const caddy: Service = {
   name: 'Caddy (QUIC)',
   network: 'udp',
   skip: missing({ caddy: [CADDY] }),
@@ -318,4 +334,3 @@ const caddy: Service = {
 };
 
 export const SERVICES: readonly Service[] = [knot, postfix, openssh, redis, mosquitto, postgresql, vsftpd, caddy];
-

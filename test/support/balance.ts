@@ -31,7 +31,7 @@ export function site(body: string, globalOptions = ''): string {
 
 export async function startBalancer(
   t: TestContext,
-  config: string,
+  config: string | object,
   options: Partial<BalancerOptions> = {},
 ): Promise<TestBalancer> {
   const { createBalancer } = await loadLibrary();

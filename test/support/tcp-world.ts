@@ -1,4 +1,5 @@
 /** Layer-4 TCP connections of a worker without the worker: real sockets, rows of its own, a clock of the test's. */
+import assert from 'node:assert/strict';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import type { Layer4HandlerPlan, Layer4Options, Layer4RoutePlan } from '../../src/shared/plan/layer4.ts';
@@ -7,12 +8,17 @@ import { Layer4Server } from '../../src/data-plane/layer4/server.ts';
 import { TcpSessions } from '../../src/data-plane/layer4/tcp-sessions.ts';
 import type { Layer4World } from '../../src/data-plane/layer4/world.ts';
 import type { Pool } from '../../src/data-plane/pool/pool.ts';
+import { TlsMemory } from '../../src/data-plane/pool/tls-memory.ts';
 import type { Generation } from '../../src/data-plane/server.ts';
+import { TlsFront } from '../../src/data-plane/tls/front.ts';
 import { RawClient } from './raw-client.ts';
 import { SERVER_ROW, UdpTestWorld } from './udp-world.ts';
 
 export class TcpTestWorld extends UdpTestWorld {
   readonly failedDials: number[] = [];
+  /** Why servers could not be spoken to. */
+  readonly failedLegs: string[] = [];
+  readonly front: TlsFront;
   readonly sessions: TcpSessions;
   /** Client connections, as the acceptor counts them. */
   connections = 0;
@@ -21,7 +27,17 @@ export class TcpTestWorld extends UdpTestWorld {
   constructor() {
     super();
     const { clock, random, wheel, facts, servers, admission, newRate } = this.world;
+    this.front = new TlsFront({
+      ...{ wheel, servers },
+      onSecure: () => assert.fail('layer 4 owns its handshakes'),
+      ask: () => {},
+      onFailed: () => assert.fail('layer 4 owns its handshakes'),
+      warn: (message) => assert.fail(message),
+    });
     const world: Layer4World = {
+      tls: this.front,
+      upstreamTls: new TlsMemory(),
+      legFailed: (_slot, detail) => void this.failedLegs.push(detail),
       ...{ clock, random, wheel, facts, servers, admission, newRate },
       readBuffer: Buffer.allocUnsafeSlow(65_536),
       passiveResult: (pool, row, outcome) => void this.passive.push(`${pool} ${row} ${outcome}`),
@@ -108,8 +124,13 @@ export function forwardTo(pool: Pool): Layer4HandlerPlan {
 }
 
 /** A client that is closed with the test. One that is reset at once may see it instead of the connection. */
-export async function connectTo(t: TestContext, port: number, localAddress = '127.0.0.1'): Promise<RawClient> {
-  const socket = connect({ port, host: '127.0.0.1', localAddress, allowHalfOpen: true, noDelay: true });
+export async function connectTo(
+  t: TestContext,
+  port: number,
+  localAddress = '127.0.0.1',
+  host = '127.0.0.1',
+): Promise<RawClient> {
+  const socket = connect({ port, host, localAddress, allowHalfOpen: true, noDelay: true });
   const client = new RawClient(socket);
   t.after(() => client.close());
   await new Promise<void>((resolve) => socket.once('connect', resolve).once('error', () => resolve()));

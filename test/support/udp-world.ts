@@ -8,6 +8,7 @@ import { StateTable } from '../../src/shared/state-table/table.ts';
 import { Admission } from '../../src/data-plane/admission.ts';
 import { NewRate } from '../../src/data-plane/layer4/new-rate.ts';
 import { Layer4Server } from '../../src/data-plane/layer4/server.ts';
+import { SessionBudget } from '../../src/data-plane/layer4/udp/descriptors.ts';
 import { UdpListener, type UdpPlan, type UdpWorld } from '../../src/data-plane/layer4/udp/listener.ts';
 import { bindDatagrams } from '../../src/data-plane/layer4/udp/sockets.ts';
 import { Pool } from '../../src/data-plane/pool/pool.ts';
@@ -43,10 +44,11 @@ export class UdpTestWorld {
   readonly active: Map<number, number> = new Map();
   readonly world: UdpWorld;
 
-  constructor() {
+  /** `sessions`: as many as descriptors allow the process. */
+  constructor(sessions = 10_000) {
     const { table, clock } = this;
     for (const kind of ['member', 'slot', 'pool', 'check'] as const) table.grow(kind, 0, ROWS);
-    for (const kind of ['facts', 'server'] as const) table.grow(kind, 0, ROWS);
+    for (const kind of ['lane', 'facts', 'server'] as const) table.grow(kind, 0, ROWS);
     for (let row = 0; row < ROWS; row += 1) {
       table.members.store(row, MEMBER_STATE, MEMBER_ELIGIBLE);
       table.members.store(row, MEMBER_WEIGHT, 1);
@@ -63,6 +65,8 @@ export class UdpTestWorld {
       servers: table.servers(0),
       admission: new Admission(deps),
       newRate: new NewRate(deps),
+      budget: new SessionBudget(deps, () => sessions),
+      workers: () => 1,
       passiveResult: (pool, row, outcome) => void this.passive.push(`${pool} ${row} ${outcome}`),
       refused: (slot) => void this.refused.push(slot),
       sessionStarted: ({ number }) => count(number, 1),

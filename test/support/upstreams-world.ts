@@ -1,4 +1,5 @@
 /** `Upstreams` with time, names and probes under a test's control. */
+import { NOTHING_ISSUED } from '../../src/control-plane/compile/managed-specs.ts';
 import type { PoolRows, ServerPlan } from '../../src/shared/plan/types.ts';
 import { seededRandom } from '../../src/shared/random.ts';
 import { MEMBER_STATE } from '../../src/shared/state-table/layout.ts';
@@ -37,6 +38,8 @@ export class UpstreamsWorld {
   readonly events: ControlEvent[] = [];
   readonly forgotten: number[] = [];
   readonly cut: number[] = [];
+  /** Derived pools that workers were told to forget. */
+  readonly forgottenPools: string[] = [];
   /** `how pool slot slot…` of each. */
   readonly cutPools: string[] = [];
   /** `pool/member: host host…` of each change told to workers. */
@@ -58,6 +61,7 @@ export class UpstreamsWorld {
         void this.moved.push(`${pool}/${member}: ${rows.endpoints.map(({ host }) => host).join(' ')}`),
       onMembers: (pool, { found = [] }) =>
         void this.moved.push(`${pool}: ${found.map(({ upstream }) => upstream).join(' ')}`),
+      onForgetDerived: (pools) => void this.forgottenPools.push(...pools),
       onForget: (slots) => void this.forgotten.push(...slots),
       onCut: (slots) => void this.cut.push(...slots),
       onCutPool: (pool, slots, how) => void this.cutPools.push(`${how} ${pool} ${slots.join(' ')}`),
@@ -220,8 +224,9 @@ export function config(...pools: readonly PoolSpec[]): CompiledConfig {
     gracePeriodMs: 30_000,
     nameRefreshMs: null,
     workerHangTimeoutMs: null,
+    ownLog: { sink: 'stderr', format: null },
     logLevel: 'info',
-    tls: { certificates: [], authorities: [] },
+    tls: { certificates: [], authorities: [], issuance: NOTHING_ISSUED },
   };
 }
 

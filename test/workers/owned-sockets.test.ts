@@ -79,7 +79,9 @@ test('a UDP port that another process has is refused in words, and nothing chang
   await assert.rejects(running.fleet.apply(plan(2, [udpListener(), udpListener(taken.port)])), {
     name: 'ListenError',
     code: 'EADDRINUSE',
-    message: new RegExp(`^cannot listen on 127\\.0\\.0\\.1:${taken.port}: address already in use .*, at Caddyfile:1$`),
+    message: new RegExp(
+      `^cannot listen on udp/127\\.0\\.0\\.1:${taken.port}: address already in use .*, at Caddyfile:1$`,
+    ),
   });
   assert.match(await ask(t, portOf(running)), / 1$/);
 });

@@ -77,6 +77,14 @@ class StandIn implements WorkerRuntime {
   cutSlots(): void {}
   cutPool(): void {}
 
+  derived(): void {}
+
+  forgetDerived(): void {}
+
+  challengeAnswered(): void {}
+
+  certificateAnswered(): void {}
+
   metricsAnswered(): void {}
 
   updateCertificates(): void {}

@@ -15,6 +15,8 @@ export interface LoadResult {
 
 export interface LoadGenerator {
   readonly name: string;
+  /** Until the code has its usual speed; absent = as many as cheap requests need. */
+  readonly warmUpRequests?: number;
   run(bench: Bench, port: number, connections: number, seconds: number): Promise<LoadResult>;
 }
 

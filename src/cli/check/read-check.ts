@@ -44,7 +44,7 @@ export function readCheck(probe: string, address: string, words: readonly string
     const config = probeCheckSchema.safeParse(json);
     if (!config.success) {
       const [issue] = config.error.issues;
-      throw new CliError(`--${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'it is wrong'}`, 2);
+      throw new CliError(`--${optionAt(issue?.path ?? [])}: ${issue?.message ?? 'it is wrong'}`, 2);
     }
     const run = new Compilation(
       {
@@ -66,14 +66,20 @@ export function readCheck(probe: string, address: string, words: readonly string
 
 function readAddress(probe: string, text: string): { host: string; port: number } {
   if (unixPath(text) !== null) return { host: text, port: 0 };
-  const parts = splitHostPort(text);
+  // As events and /upstreams write an address.
+  const parts = splitHostPort(text.replace(/^(?:udp|tcp)\//i, ''));
   const port = parts?.port ?? PORTS[probe] ?? 0;
-  if (parts === null || parts.host === '' || port === 0) {
+  if (parts === null || parts.host === '' || parts.host.includes('/') || port === 0) {
     // A wrong probe is the better thing to complain of.
     if (!Object.hasOwn(PROBE_OPTIONS, probe)) return { host: text, port: 1 };
     throw new CliError(`'${text}' is not an address: write host:port, such as 10.0.0.1:8080`, 2);
   }
   return { host: parts.host, port };
+}
+
+/** Steps of a script are options of their own here. */
+function optionAt(path: readonly PropertyKey[]): string {
+  return path[0] === 'script' ? String(path.at(-1)) : path.join('.');
 }
 
 /** `--send PING --alive` → the lines `send PING` and `alive`. */

@@ -101,6 +101,7 @@ async function contextOf(options: ExplainOptions, terminal: Terminal): Promise<E
     wallMs: Date.now(),
     seed: Date.now(),
     poolOf: (hash) => planned.pool(hash),
+    derived: (pattern, addresses) => planned.derived(pattern, addresses),
     place: (path) => describePlace(positions, path),
   };
 }

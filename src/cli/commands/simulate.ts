@@ -38,9 +38,13 @@ export function addSimulateCommand(program: Command, terminal: Terminal): void {
           ? randomClients(readClients(options.clients), SEED)
           : await readAddresses(options.addresses);
       const planned = new PlannedConfig(checkConfig(request, terminal.env).compiled, options.down);
-      if (planned.pools.length === 0)
-        throw new CliError(`${request.filename} has no reverse_proxy and no layer4 proxy: nothing to simulate`);
-      const simulations = planned.pools.map((spec) => simulate(spec, clients, (member) => planned.isDown(member)));
+      if (planned.pools.every(({ pattern }) => pattern !== undefined))
+        throw new CliError(
+          `${request.filename} has no reverse_proxy and no layer4 proxy with upstreams of its own: nothing to simulate`,
+        );
+      // Where requests name the upstreams, clients say nothing about shares.
+      const pools = planned.pools.filter(({ pattern }) => pattern === undefined);
+      const simulations = pools.map((spec) => simulate(spec, clients, (member) => planned.isDown(member)));
       terminal.stdout.write(
         options.json === true ? `${JSON.stringify(simulations)}\n` : simulations.map(simulationText).join('\n'),
       );

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { LOCAL_AUTHORITY } from '../../control-plane/config/schema/tls-app.ts';
+import { LOCAL_AUTHORITY } from '../../control-plane/config/schema/acme-issuer.ts';
 import { dataFolder } from '../data-folder.ts';
 import { CliError } from '../failure.ts';
 import type { Terminal } from '../output.ts';

@@ -4,39 +4,47 @@ import { join } from 'node:path';
 import { CliError } from '../failure.ts';
 import type { RootCertificate } from './root-certificate.ts';
 
-/** Debian, Ubuntu, Alpine: files here, and a program that gathers them. */
-const FOLDER = '/usr/local/share/ca-certificates';
+/** Where a system keeps authorities of its own, and what has to be run when they change. */
+export interface SystemStore {
+  readonly folder: string;
+  /** Of `update-ca-certificates`. */
+  readonly args: readonly string[];
+}
+
+/** Debian, Ubuntu, Alpine. */
+const DEBIAN: SystemStore = Object.freeze({ folder: '/usr/local/share/ca-certificates', args: Object.freeze([]) });
 const PROGRAM = 'update-ca-certificates';
 const FOLDERS_OF_PROGRAMS: readonly string[] = Object.freeze(['/usr/sbin', '/sbin', '/usr/bin']);
 
 /** Returns what was done. Throws a `CliError` that says what to do by hand where it cannot be done. */
-export function installRoot(root: RootCertificate): string {
+export function installRoot(root: RootCertificate, store: SystemStore = DEBIAN): string {
   const program = findProgram(root);
   try {
-    writeFileSync(fileOf(root), root.pem, { mode: 0o644 });
+    writeFileSync(fileOf(root, store), root.pem, { mode: 0o644 });
   } catch (error) {
     throw notAllowed(error);
   }
-  run(program);
-  return `installed    ${fileOf(root)}\n${BROWSERS}`;
+  run(program, store);
+  return `installed    ${fileOf(root, store)}\n${BROWSERS}`;
 }
 
 /** Returns what was done; a root that is not installed is no fault. */
-export function removeRoot(root: RootCertificate): string {
+export function removeRoot(root: RootCertificate, store: SystemStore = DEBIAN): string {
   const program = findProgram(root);
   try {
-    rmSync(fileOf(root), { force: true });
+    rmSync(fileOf(root, store), { force: true });
   } catch (error) {
     throw notAllowed(error);
   }
-  run(program);
-  return `removed      ${fileOf(root)}\n`;
+  // Without it the link to the file stays in the store, pointing nowhere.
+  run(program, { ...store, args: [...store.args, '--fresh'] });
+  return `removed      ${fileOf(root, store)}\n`;
 }
 
 const BROWSERS = 'Firefox, and Chromium on Linux, have stores of their own: import the root in their settings.\n';
 
-function fileOf({ authority }: RootCertificate): string {
-  return join(FOLDER, `holdfast-${authority}.crt`);
+function fileOf({ authority }: RootCertificate, { folder }: SystemStore): string {
+  return join(folder, `holdfast-${authority}.crt`);
 }
 
 function findProgram({ path }: RootCertificate): string {
@@ -57,9 +65,9 @@ function isExecutable(path: string): boolean {
   }
 }
 
-function run(program: string): void {
+function run(program: string, { args }: SystemStore): void {
   try {
-    execFileSync(program, { stdio: 'pipe' });
+    execFileSync(program, args, { stdio: 'pipe' });
   } catch (error) {
     throw new CliError(`${program} failed: ${error instanceof Error ? error.message : String(error)}`);
   }

@@ -29,6 +29,8 @@ export function filterRequest(input: FilterInput, list: AllowList): FilterVerdic
   return checkHost(input, list) ?? checkFetch(input, list) ?? checkOrigin(input, list);
 }
 
+const HEALTH_TARGETS: readonly string[] = Object.freeze(['/health/live', '/health/ready']);
+
 type Refusal = Extract<FilterVerdict, { allowed: false }>;
 
 function refuse(status: number, message: string): Refusal {
@@ -44,7 +46,7 @@ function firstOf(input: FilterInput, name: string): string {
   return valuesOf(input, name)[0] ?? '';
 }
 
-/** RFC 9112 section 3.2: one Host line, except that HTTP/1.0 may have none. Here that is refused too. */
+/** RFC 9112 section 3.2: one Host line, except that HTTP/1.0 may have none. Here that is refused too, but for health checks. */
 function checkHost(input: FilterInput, list: AllowList): Refusal | null {
   const lines = valuesOf(input, 'host');
   if (lines.length > 1) return refuse(400, 'more than one Host header');
@@ -52,10 +54,16 @@ function checkHost(input: FilterInput, list: AllowList): Refusal | null {
   const absolute = /^[a-z][a-z0-9+.-]*:\/\/([^/?#]*)/i.exec(input.target);
   const authority = (absolute ? absolute[1]! : (lines[0] ?? '')).trim().toLowerCase();
   if (authority === '') {
+    if (lines.length === 0 && isHealthCheck(input)) return null;
     return input.httpVersion === '1.0' ? refuse(403, 'host not allowed: none given') : refuse(400, 'no Host header');
   }
   if (isAllowedHost(authority, input, list)) return null;
   return refuse(403, `host not allowed: ${authority}`);
+}
+
+/** What balancers ask before they send us traffic, many of them in HTTP/1.0 without Host, which no browser does. */
+function isHealthCheck({ method, target, httpVersion }: FilterInput): boolean {
+  return httpVersion === '1.0' && (method === 'GET' || method === 'HEAD') && HEALTH_TARGETS.includes(target);
 }
 
 function isAllowedHost(authority: string, input: FilterInput, list: AllowList): boolean {

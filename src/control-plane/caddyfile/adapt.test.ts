@@ -122,6 +122,8 @@ const IN_PROXY: readonly (readonly [line: string, message: string])[] = [
   ['lb_queue 0', "bad lb_queue number '0': write 1 to 100000"],
   ['lb_queue 5 soon', "bad lb_queue timeout 'soon': write a number and a unit, such as 10s or 1m30s"],
   ['lb_queue', "wrong argument count or unexpected line ending after 'lb_queue'"],
+  ['drain soon', "bad drain 'soon': write off, immediate, or a duration such as 30s"],
+  ['drain', "wrong argument count or unexpected line ending after 'drain'"],
   ['to c:1 {\nweight -1\n}', "bad weight '-1': write 0 to 65535"],
   ['to c:1 {\nbackup yes\n}', "wrong argument count or unexpected line ending after 'yes'"],
   ['to c:1 {\nmax_requests many\n}', "bad max_requests 'many': write a whole number"],
@@ -223,8 +225,8 @@ const ELSEWHERE: readonly (readonly [text: string, message: string])[] = [
     'Caddyfile:2: unrecognized directive: push (Caddy has it, this version of Holdfast does not: remove it)',
   ],
   [
-    '{\n email a@b.test\n}',
-    'Caddyfile:2: unrecognized global option: email (Caddy has it, this version of Holdfast does not: remove it)',
+    '{\n events a\n}',
+    'Caddyfile:2: unrecognized global option: events (Caddy has it, this version of Holdfast does not: remove it)',
   ],
   [
     'a.test\n{\n respond x\n}',

@@ -106,7 +106,7 @@ function assemble(
   if (Object.keys(http).length > 0) apps['http'] = http;
   const layer4 = layer4App(globals);
   if (layer4 !== null) apps['layer4'] = layer4;
-  const tls = tlsApp(groups, globals, ports);
+  const tls = tlsApp(groups, globals, ports, adaptation.origins);
   if (tls !== null) apps['tls'] = tls;
   const pki = pkiApp(globals);
   if (pki !== null) apps['pki'] = pki;
@@ -115,6 +115,7 @@ function assemble(
   if (admin !== null) config['admin'] = admin;
   const logging = loggingOf(globals, sites);
   if (logging !== null) config['logging'] = logging;
+  if (globals.storage !== null) config['storage'] = globals.storage;
   if (Object.keys(apps).length > 0) config['apps'] = apps;
   return config;
 }

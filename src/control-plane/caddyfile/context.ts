@@ -99,6 +99,10 @@ export type SiteValue =
       readonly folders: readonly string[];
       /** Empty = by the names. */
       readonly issuers: readonly JsonObject[];
+      /** What an ACME issuer that nobody wrote says; null = nothing asks for one. */
+      readonly acme: JsonObject | null;
+      /** Fields of the automation policy besides its issuers. */
+      readonly automation: JsonObject;
       readonly token: Token;
     };
 

@@ -18,23 +18,11 @@ const ABSENT_DIRECTIVES: ReadonlySet<string> = new Set([
 
 /** Global options of Caddy's that the differences page lists as not there. */
 const ABSENT_GLOBAL_OPTIONS: ReadonlySet<string> = new Set([
-  'acme_ca',
-  'acme_ca_root',
-  'acme_dns',
-  'acme_eab',
-  'cert_issuer',
   'cert_lifetime',
-  'email',
   'events',
   'filesystem',
-  'key_type',
   'ocsp_interval',
-  'ocsp_stapling',
-  'on_demand_tls',
   'preferred_chains',
-  'renew_interval',
-  'storage',
-  'storage_clean_interval',
 ]);
 
 const ABSENT = ' (Caddy has it, this version of Holdfast does not: remove it)';
@@ -46,6 +34,11 @@ export function directiveHint(word: string, known: Iterable<string>): string {
 
 export function globalOptionHint(word: string, known: Iterable<string>): string {
   return ABSENT_GLOBAL_OPTIONS.has(word) ? ABSENT : nearestHint(word, known);
+}
+
+/** ` (did you mean '<word>'?)`, or what may stand there: `: known are …`. */
+export function knownHint(word: string, known: readonly string[]): string {
+  return nearestHint(word, known) || `: known are ${known.join(', ')}`;
 }
 
 /** ` (did you mean '<word>'?)`, or nothing when no known word is near. */

@@ -10,6 +10,7 @@ import type { Clock } from '../../shared/clock.ts';
 import { loggerTo } from '../../shared/log.ts';
 import type { ControlMessage } from '../../shared/messages.ts';
 import type { CertificateSpec, CompiledTls } from '../compile/compiled.ts';
+import { NOTHING_ISSUED } from '../compile/managed-specs.ts';
 import { Certificates } from './certificates.ts';
 
 const HOUR_MS = 3_600_000;
@@ -35,7 +36,7 @@ function internal(name: string, rest: Partial<Extract<CertificateSpec, { source:
 }
 
 function needs(...certificates: CertificateSpec[]): CompiledTls {
-  return { certificates, authorities: [LOCAL] };
+  return { certificates, issuance: NOTHING_ISSUED, authorities: [LOCAL] };
 }
 
 /** Real time plus what a test adds; timers run when it says so. */

@@ -10,8 +10,11 @@ import type { ControlMessage } from '../../shared/messages.ts';
 import type { CertificatePlan } from '../../shared/plan/tls.ts';
 import type { AuthoritySpec, CertificateSpec, CompiledTls } from '../compile/compiled.ts';
 import type { CertificateStatus, ControlEvent } from '../types.ts';
+import { ManagedHolder, type ManagedOutcome } from './acme/managed-holder.ts';
 import { Authority } from './authority.ts';
 import { Holder } from './holder.ts';
+import { Issuance } from './issuance.ts';
+import { Stapler } from './ocsp/stapler.ts';
 
 /** Files and lives of certificates are looked at this often. */
 const LOOK_MS = 5000;
@@ -27,13 +30,17 @@ export interface CertificatesDeps {
   readonly log: Logger;
   /** undefined = authorities live as long as the process. */
   readonly dataDir: string | undefined;
+  /** Wait before a certificate that could not be had is asked for again, at first. Default one minute. */
+  readonly firstRetryMs?: number;
   broadcast(message: ControlMessage): void;
   onEvent(type: ControlEvent['type'], message: string, fields: ControlEvent['fields']): void;
 }
 
 export class Certificates {
   readonly #deps: CertificatesDeps;
-  readonly #holders = new Map<string, Holder>();
+  readonly #holders = new Map<string, Holder | ManagedHolder>();
+  readonly #issuance: Issuance;
+  readonly #stapler: Stapler;
   readonly #authorities = new Map<string, Authority>();
   /** What workers have. */
   #sent: ReadonlyMap<string, CertificatePlan> = new Map();
@@ -44,9 +51,19 @@ export class Certificates {
   #ticketsUntil: number;
   #timer: Timer | null = null;
   #stopped = false;
+  #authoritySpecs: readonly AuthoritySpec[] = [];
+  #stapling = true;
 
   constructor(deps: CertificatesDeps) {
     this.#deps = deps;
+    this.#stapler = new Stapler({ clock: deps.clock, log: deps.log });
+    this.#issuance = new Issuance({
+      ...deps,
+      authority: (id) => this.#authorityById(id),
+      beforeUse: (credential) => this.#stapler.fetchIfRequired(credential),
+      onOutcome: (holder, outcome) => this.#onOutcome(holder, outcome),
+      onChange: () => this.#tellWorkers(),
+    });
     this.#ticketsUntil = deps.clock.now() + TICKET_LIFE_MS;
   }
 
@@ -60,7 +77,10 @@ export class Certificates {
   }
 
   /** Brings in what a config needs and tells the workers. Rejects with a `ConfigError`, and leaves nothing behind. */
-  async prepare({ certificates, authorities }: CompiledTls): Promise<void> {
+  async prepare({ certificates, authorities, issuance }: CompiledTls, mayRunPrograms = false): Promise<void> {
+    this.#issuance.prepare(issuance, mayRunPrograms);
+    this.#authoritySpecs = authorities;
+    this.#stapling = issuance.stapling;
     this.#next = new Set(certificates.map(keyOf));
     try {
       for (const spec of certificates) await this.#open(spec, authorities);
@@ -75,8 +95,9 @@ export class Certificates {
   activate(): void {
     if (this.#next === null) return;
     this.#inForce = this.#next;
+    this.#issuance.activate();
     this.#forgetUnused();
-    if (this.#holders.size > 0 && this.#timer === null) this.#schedule();
+    if (this.#timer === null) this.#schedule();
     void this.#look();
   }
 
@@ -86,7 +107,9 @@ export class Certificates {
   }
 
   status(): readonly CertificateStatus[] {
-    return [...this.#holders.values()].map((holder) => ({
+    const onDemand = new Set<Holder | ManagedHolder>(this.#issuance.onDemandHolders);
+    return this.#all().map((holder) => ({
+      onDemand: onDemand.has(holder),
       source: holder.spec.source,
       label: holder.label,
       names: holder.credentials.flatMap(({ plan }) => plan.names),
@@ -99,11 +122,31 @@ export class Certificates {
   stop(): void {
     this.#stopped = true;
     this.#timer?.cancel();
+    this.#issuance.stop();
+    for (const holder of this.#holders.values()) if (holder instanceof ManagedHolder) holder.close();
+  }
+
+  /** The answer to an HTTP-01 challenge; null = nobody asked for the token. Never rejects. */
+  answerChallenge(token: string): Promise<string | null> {
+    return this.#issuance.answerHttp(token);
+  }
+
+  /** What a client waits for: the result is the certificate of a challenge. Never rejects. */
+  async want(name: string, challenge: boolean): Promise<CertificatePlan | null> {
+    if (challenge) return this.#issuance.answerAlpn(name);
+    await this.#issuance.want(name);
+    this.#tellWorkers();
+    return null;
   }
 
   async #open(spec: CertificateSpec, authorities: readonly AuthoritySpec[]): Promise<void> {
     const key = keyOf(spec);
     if (this.#holders.has(key)) return;
+    if (spec.source === 'acme') {
+      const managed = this.#issuance.holderFor(spec);
+      this.#holders.set(key, managed);
+      return managed.open();
+    }
     const holder = new Holder(spec, this.#deps.clock, this.#authorityOf(spec, authorities));
     try {
       await holder.open();
@@ -117,7 +160,14 @@ export class Certificates {
   }
 
   #authorityOf(spec: CertificateSpec, authorities: readonly AuthoritySpec[]): Authority | null {
-    const found = spec.source === 'internal' ? authorities.find(({ id }) => id === spec.authority) : undefined;
+    return spec.source === 'internal' ? this.#openAuthority(authorities.find(({ id }) => id === spec.authority)) : null;
+  }
+
+  #authorityById(wanted: string): Authority | null {
+    return this.#openAuthority(this.#authoritySpecs.find(({ id }) => id === wanted));
+  }
+
+  #openAuthority(found: AuthoritySpec | undefined): Authority | null {
     if (found === undefined) return null;
     const key = JSON.stringify(found);
     const known = this.#authorities.get(key);
@@ -135,13 +185,17 @@ export class Certificates {
 
   #forgetUnused(): void {
     this.#next = null;
-    for (const key of [...this.#holders.keys()]) if (!this.#inForce.has(key)) this.#holders.delete(key);
+    for (const [key, holder] of [...this.#holders]) {
+      if (this.#inForce.has(key)) continue;
+      if (holder instanceof ManagedHolder) holder.close();
+      this.#holders.delete(key);
+    }
     this.#tellWorkers();
   }
 
   /** Two sources may give the same certificate, so it is the whole that is compared. */
   #tellWorkers(): void {
-    const plans = [...this.#holders.values()].flatMap(({ credentials }) => credentials.map(({ plan }) => plan));
+    const plans = this.#all().flatMap(({ credentials }) => credentials.map(({ plan }) => this.#stapler.staple(plan)));
     const now = new Map(plans.map((plan) => [plan.id, plan]));
     const add = [...now.values()].filter(({ id }) => !this.#sent.has(id));
     const drop = [...this.#sent.keys()].filter((id) => !now.has(id));
@@ -159,7 +213,7 @@ export class Certificates {
   /** Files that changed, leaves that grew old, keys that served long enough. */
   async #look(): Promise<void> {
     if (this.#deps.clock.now() >= this.#ticketsUntil) this.#changeTicketKeys();
-    for (const holder of [...this.#holders.values()]) {
+    for (const holder of this.#all()) {
       const outcome = await holder.refresh();
       if (outcome instanceof Error) {
         this.#tell('certificate-failed', holder, `${outcome.message}; the old certificate serves on`);
@@ -169,6 +223,18 @@ export class Certificates {
       this.#warnOfEnd(holder);
     }
     this.#tellWorkers();
+    if (this.#stapling) await this.#stapler.refresh(this.#all().flatMap(({ credentials }) => credentials));
+    await this.#issuance.clean();
+    this.#tellWorkers();
+  }
+
+  #all(): readonly (Holder | ManagedHolder)[] {
+    return [...this.#holders.values(), ...this.#issuance.onDemandHolders];
+  }
+
+  #onOutcome(holder: ManagedHolder, { kind, message }: ManagedOutcome): void {
+    this.#tell(`certificate-${kind}`, holder, message);
+    this.#tellWorkers();
   }
 
   #changeTicketKeys(): void {
@@ -177,9 +243,9 @@ export class Certificates {
     this.#deps.broadcast({ type: 'ticket-keys', keys: this.#ticketKeys });
   }
 
-  #warnOfEnd(holder: Holder): void {
+  #warnOfEnd(holder: Holder | ManagedHolder): void {
     const leftMs = holder.expiresAt - this.#deps.clock.wall();
-    if (holder.spec.source === 'internal' || holder.warned || leftMs > WARN_BEFORE_MS) return;
+    if (['internal', 'acme'].includes(holder.spec.source) || holder.warned || leftMs > WARN_BEFORE_MS) return;
     holder.warned = true;
     const when = new Date(holder.expiresAt).toISOString();
     const what = leftMs > 0 ? `expires at ${when}` : `has expired at ${when}`;
@@ -190,7 +256,7 @@ export class Certificates {
     );
   }
 
-  #tell(type: ControlEvent['type'], holder: Holder, message: string): void {
+  #tell(type: ControlEvent['type'], holder: Holder | ManagedHolder, message: string): void {
     const names = holder.credentials.flatMap(({ plan }) => plan.names).join(' ');
     this.#deps.onEvent(type, message, { certificate: holder.label, names, place: holder.spec.place });
   }

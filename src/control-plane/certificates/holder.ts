@@ -1,6 +1,6 @@
 /** One source of certificates of the config, what it gave last, and when it is to be asked again. */
 import type { Clock } from '../../shared/clock.ts';
-import type { CertificateSpec } from '../compile/compiled.ts';
+import type { CertificateSpec as AnySpec } from '../compile/compiled.ts';
 import type { Authority } from './authority.ts';
 import { makeCredential, type Credential } from './pem.ts';
 import { fileMark, readCredentials } from './source-files.ts';
@@ -9,6 +9,9 @@ import { fileMark, readCredentials } from './source-files.ts';
 const RENEWAL_SHARE = 2 / 3;
 /** A renewal that failed is tried again after this long. */
 const RETRY_MS = 60_000;
+
+/** What can be had while somebody waits for it. */
+type CertificateSpec = Exclude<AnySpec, { source: 'acme' }>;
 
 export type Refresh = 'same' | 'new' | Error;
 

@@ -38,6 +38,8 @@ export class Compilation {
   readonly warnings: ConfigWarning[] = [];
   readonly sections: Map<SectionHash, Section> = new Map();
   readonly pools: Map<SectionHash, PoolSpec> = new Map();
+  /** Files whose content is part of the plan, and that nobody else watches. */
+  readonly watchedFiles: Set<string> = new Set();
   /** Of the server that is being compiled. */
   routing: ServerRouting = {
     namedRoutes: {},

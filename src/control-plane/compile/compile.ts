@@ -15,10 +15,11 @@ import { compileLayer4 } from './layer4/layer4.ts';
 import { compileListeners } from './listeners.ts';
 import { compileLogFiles } from './log-files.ts';
 import { compileLogNets } from './log-nets.ts';
-import { compileAccessLog, compileLogLevel, refuseLogFilters } from './logs.ts';
+import { compileAccessLog, compileLogLevel, compileOwnLog, refuseLogFilters } from './logs.ts';
 import { warnSharedCookie } from './pool-warnings.ts';
 import { serverRouting } from './named-routes.ts';
 import { compileRoute } from './routes.ts';
+import { addChallengeSite } from './tls/challenges.ts';
 import { planHttps } from './tls/https.ts';
 import { NO_HTTP3 } from './tls/policies.ts';
 import { placeRedirects } from './tls/redirects.ts';
@@ -38,9 +39,11 @@ export function compileConfig(config: Config, context: CompileContext): CompileR
   const listeners = new Map<string, ListenerSpec>();
   const https = planHttps(run, config);
   const servers = Object.entries(https.servers).map(([name, server]) =>
-    compileServer(run, config, name, server, listeners, https.tlsOf.get(name)),
+    compileServer(run, config, name, server, listeners, https.tlsOf.get(name), https.answersChallenges.has(name)),
   );
-  const layer4 = compileLayer4(run, config.apps.layer4, (path, own) => claimListeners(run, path, own, listeners));
+  const layer4 = compileLayer4(run, config.apps.layer4, https, (path, own) =>
+    claimListeners(run, path, own, listeners),
+  );
   refuseLogFilters(run, config.logging);
   const compiled: CompiledConfig = {
     servers,
@@ -55,7 +58,9 @@ export function compileConfig(config: Config, context: CompileContext): CompileR
     logFiles: compileLogFiles(run, config.logging),
     logNets: compileLogNets(run, config.logging),
     logLevel: compileLogLevel(config.logging),
+    ownLog: compileOwnLog(config.logging),
     tls: https.tls,
+    ...(run.watchedFiles.size === 0 ? {} : { watchedFiles: [...run.watchedFiles] }),
   };
   return deepFreeze({ compiled, warnings: run.warnings });
 }
@@ -67,6 +72,7 @@ function compileServer(
   server: HttpServerConfig,
   listeners: Map<string, ListenerSpec>,
   tls: TlsPlan | undefined,
+  answersChallenges: boolean,
 ): CompiledConfig['servers'][number] {
   const path = `apps.http.servers.${name}`;
   if (server.listen.length === 0) run.fail(path, `server ${name} has no listen address`);
@@ -74,10 +80,11 @@ function compileServer(
   claimListeners(run, `${path}.listen`, own, listeners);
   if (server.protocols.includes('h3')) run.warn(`${path}.protocols`, 'servers', `protocols h3: ${NO_HTTP3}`);
   run.routing = serverRouting(path, server);
+  const sites = server.routes.map((route, index) => compileSite(run, `${path}.routes.${index}`, route));
   return {
     name,
     listeners: own.map((listener) => listener.key),
-    sites: server.routes.map((route, index) => compileSite(run, `${path}.routes.${index}`, route)),
+    sites: answersChallenges ? [addChallengeSite(run), ...sites] : sites,
     errorSites: server.errors.routes.map((route, index) => compileSite(run, `${path}.errors.routes.${index}`, route)),
     options: compileOptions(server, config.logging),
     ...(tls === undefined ? {} : { tls }),

@@ -2,6 +2,7 @@
  * What compiling a finished config yields: sections for the workers (pure content, no table rows) and
  * what the control plane itself has to do. Frozen; one value a load.
  */
+import type { IssuancePlan, ManagedSpec } from './managed-specs.ts';
 import type { Layer4ServerPlan } from '../../shared/plan/layer4.ts';
 import type { LogLevel } from '../../shared/log.ts';
 import type { AccessSink, PoolSection, Section, SectionHash, ServerPlan } from '../../shared/plan/types.ts';
@@ -27,13 +28,25 @@ export interface CompiledConfig {
   readonly logNets: readonly LogNetSpec[];
   /** Of the balancer's own log: `level` of the default log, or global `debug`. */
   readonly logLevel: LogLevel;
+  /** Files that are part of it: when one changes the config is loaded again. Absent = none. */
+  readonly watchedFiles?: readonly string[];
+  /** Where that log goes: the default log of the config. */
+  readonly ownLog: OwnLogSpec;
   readonly tls: CompiledTls;
+}
+
+export interface OwnLogSpec {
+  /** null = nowhere. */
+  readonly sink: AccessSink | null;
+  /** null = not written. */
+  readonly format: 'json' | 'console' | null;
 }
 
 /** Where certificates come from. */
 export interface CompiledTls {
   readonly certificates: readonly CertificateSpec[];
   readonly authorities: readonly AuthoritySpec[];
+  readonly issuance: IssuancePlan;
 }
 
 /** `place`: where it was written, for messages. */
@@ -41,7 +54,10 @@ export type CertificateSpec =
   | {
       readonly source: 'files';
       readonly certificate: string;
+      /** '' = it is in the first file, which is PKCS#12. */
       readonly key: string;
+      /** Of a PKCS#12 file; '' = the empty password. Absent = PEM. */
+      readonly passwordFile?: string;
       readonly tags: readonly string[];
       readonly place: string;
     }
@@ -64,7 +80,8 @@ export type CertificateSpec =
       readonly lifetimeMs: number;
       readonly signWithRoot: boolean;
       readonly place: string;
-    };
+    }
+  | ManagedSpec;
 
 /** An authority of our own. */
 export interface AuthoritySpec {
@@ -119,6 +136,18 @@ export interface PoolSpec {
    * then, and `members` serve while no source has anything to say.
    */
   readonly sources?: readonly DynamicSourceSpec[];
+  /** Upstreams that requests name; `members` is empty then, and pools are derived from this one. Absent = none. */
+  readonly pattern?: readonly MemberPattern[];
+  /** The pattern whose pool this is. */
+  readonly derivedFrom?: SectionHash;
+}
+
+/** An upstream whose address has placeholders, or stands beside one that has. */
+export interface MemberPattern {
+  readonly template: string;
+  /** Absent = 80. */
+  readonly defaultPort?: number;
+  readonly options: Pick<MemberSpec, 'weight' | 'backup' | 'slowStartMs' | 'maxRequests'>;
 }
 
 /** One question to DNS that yields upstreams (Caddy `dynamic a|srv`). */
@@ -157,6 +186,8 @@ export interface MemberSpec {
   readonly slowStartMs?: number;
   /** Exchanges and tunnels at the same time; absent = any number. */
   readonly maxRequests?: number;
+  /** Of a derived pool: the text with placeholders that its address came from. */
+  readonly template?: string;
 }
 
 /** One active-health definition: common fields, and what its probe asks. */

@@ -55,8 +55,11 @@ test('what would drop lines or send them elsewhere is refused, not ignored', () 
   const toStdout = { writer: { output: 'stdout' } };
   const site = { include: ['http.log.access.log0'] };
   const refused: readonly (readonly [Json, Json, RegExp])[] = [
-    [{}, { default: toStdout }, /'output stdout of the default log' is not supported yet/],
-    [{}, { default: { encoder: { format: 'console' } } }, /'format of the default log' is not supported yet/],
+    [
+      {},
+      { default: { encoder: { format: 'filter', fields: { status: { filter: 'delete' } } } } },
+      /'filters of the default log' is not supported yet/,
+    ],
     [{}, { default: { sampling: {} } }, /'sampling of the default log' is not supported yet/],
     [
       {},
@@ -70,6 +73,23 @@ test('what would drop lines or send them elsewhere is refused, not ignored', () 
     [{}, { log0: { ...site, exclude: ['http.log.access.log1'] } }, /'log log0' is not supported yet/],
   ];
   for (const [logs, loggers, message] of refused) assert.throws(() => compile(logs, loggers), message);
+});
+
+test('the default log decides where the log of the balancer goes, and access lines that no other takes', () => {
+  const ownLog = (log: Json): unknown => compile({}, { default: log }).ownLog;
+  assert.deepEqual(compile({}).ownLog, { sink: 'stderr', format: null });
+  assert.deepEqual(ownLog({ writer: { output: 'stdout' } }), { sink: 'stdout', format: null });
+  assert.deepEqual(ownLog({ writer: { output: 'discard' }, encoder: { format: 'json' } }), {
+    sink: null,
+    format: 'json',
+  });
+  const filed = { default: { writer: { output: 'file', filename: '/a.log' }, encoder: { format: 'console' } } };
+  assert.deepEqual(compile({}, filed).ownLog, { sink: 'file//a.log', format: 'console' });
+  assert.deepEqual(
+    compile({}, filed).logFiles.map(({ path }) => path),
+    ['/a.log'],
+  );
+  assert.deepEqual(plan({}, filed), { hosts: {}, others: ['file//a.log'] });
 });
 
 test('the default log may leave out what the log of a site takes', () => {

@@ -5,6 +5,7 @@ import type { ServerLogsConfig } from '../config/schema/http-server.ts';
 import type { WriterConfig } from '../config/schema/log-writer.ts';
 import type { LogConfig, LoggingConfig } from '../config/schema/logging.ts';
 import type { Compilation } from './compilation.ts';
+import type { OwnLogSpec } from './compiled.ts';
 import { sinkOf } from './log-files.ts';
 import { netSinkOf } from './log-nets.ts';
 
@@ -53,7 +54,14 @@ export function compileLogLevel(logging: LoggingConfig): LogLevel {
   return LEVELS[logging.logs['default']?.level ?? 'INFO'];
 }
 
-/** What would drop lines, or send application lines elsewhere, does not exist yet. */
+/** Where the balancer's own lines go, and the access lines that no other log takes. */
+export function compileOwnLog({ logs }: LoggingConfig): OwnLogSpec {
+  const { writer = null, encoder = null } = logs['default'] ?? {};
+  const sink = writer === null ? 'stderr' : writer.output === 'discard' ? null : sinkOfWriter(writer);
+  return { sink, format: encoder?.format ?? null };
+}
+
+/** What would drop lines, or send some of the application's elsewhere, does not exist yet. */
 export function refuseLogFilters(run: Compilation, logging: LoggingConfig): void {
   for (const [name, log] of Object.entries(logging.logs)) {
     const path = `logging.logs.${name}`;
@@ -64,11 +72,7 @@ export function refuseLogFilters(run: Compilation, logging: LoggingConfig): void
 
 /** The default log may leave out what another takes: access lines of a site. */
 function refuseDefault(run: Compilation, path: string, log: LogConfig, logging: LoggingConfig): void {
-  const output = log.writer?.output ?? 'stderr';
-  if (output !== 'stderr') run.notYet(`${path}.writer`, `output ${output} of the default log`);
-  if (log.encoder !== null && (log.encoder.format !== 'json' || log.encoder.filters.length > 0)) {
-    run.notYet(`${path}.encoder`, 'format of the default log');
-  }
+  if ((log.encoder?.filters.length ?? 0) > 0) run.notYet(`${path}.encoder`, 'filters of the default log');
   if (log.sampling !== null) run.notYet(`${path}.sampling`, 'sampling of the default log');
   const taken = new Set(Object.keys(logging.logs).map(accessLogger));
   const foreign = log.include[0] ?? log.exclude.find((source) => !taken.has(source));

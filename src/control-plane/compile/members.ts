@@ -9,29 +9,38 @@ import type { MemberSpec } from './compiled.ts';
 import type { PoolKind } from './pool-kind.ts';
 
 /** Of upstreams behind TLS that name none. */
-const HTTPS_PORT = 443;
+export const HTTPS_PORT = 443;
 
 /** `path` is the JSON path of the handler. */
 export function compileMembers(run: Compilation, path: string, config: PoolConfig, kind: PoolKind): MemberSpec[] {
   const { upstreams, dynamic_upstreams: dynamic } = config;
   if (upstreams.length === 0 && dynamic === null)
     run.fail(path, `${kind.directive} has no upstreams: name at least one host:port`);
-  const policyPath = `${path}.${kind.places.policy}`;
-  const weights = policyWeights(config.load_balancing.selection_policy);
-  if (weights.length > 0 && weights.length !== upstreams.length) {
-    run.fail(
-      policyPath,
-      `weighted_round_robin needs one weight an upstream: ${weights.length} for ${upstreams.length}`,
-    );
-  }
+  const weights = memberWeights(run, path, config, kind);
   const members = upstreams.map((upstream, index) => {
     const place = `${path}.upstreams.${index}`;
-    return { ...readMember(run, place, upstream, kind, config.transport.tls !== null), ...optionsOf(run, place, config, upstream, weights[index]) };
+    return {
+      ...readMember(run, place, upstream, kind, config.transport.tls !== null),
+      ...memberOptions(run, place, config, upstream, weights[index]),
+    };
   });
   if (members.length > 0 && members.every(({ weight }) => weight === 0)) {
     run.fail(path, 'every upstream has weight 0: nobody would get any client');
   }
   return members;
+}
+
+/** Weights that the policy gives, one an upstream; empty = none are written. */
+export function memberWeights(run: Compilation, path: string, config: PoolConfig, kind: PoolKind): readonly number[] {
+  const { upstreams } = config;
+  const weights = policyWeights(config.load_balancing.selection_policy);
+  if (weights.length > 0 && weights.length !== upstreams.length) {
+    run.fail(
+      `${path}.${kind.places.policy}`,
+      `weighted_round_robin needs one weight an upstream: ${weights.length} for ${upstreams.length}`,
+    );
+  }
+  return weights;
 }
 
 /** What workers know of a member. */
@@ -63,7 +72,7 @@ function readMember(
 }
 
 /** Only what is written, so that a plain upstream has the hash it always had. */
-function optionsOf(
+export function memberOptions(
   run: Compilation,
   place: string,
   config: PoolConfig,

@@ -20,6 +20,12 @@ export function readCertificates(run: Compilation, path: string, file: string): 
   });
 }
 
+/** The same, of a file that is watched. */
+export function readWatched(run: Compilation, path: string, file: string): string[] {
+  run.watchedFiles.add(file);
+  return readCertificates(run, path, file);
+}
+
 /** A private key (PEM) without a password that belongs to `certificate`. */
 export function readKey(run: Compilation, path: string, file: string, certificate: string): string {
   const pem = readFile(run, path, file);

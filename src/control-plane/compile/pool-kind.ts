@@ -9,7 +9,7 @@ export interface PoolKind {
   /** What to write for an active check, in messages. */
   readonly checkAdvice: string;
   /** Where its parts stand below the handler, for positions. */
-  readonly places: { readonly policy: string; readonly localAddress: string };
+  readonly places: { readonly policy: string; readonly localAddress: string; readonly transport: string };
   /** Reads the `dial` of an upstream. */
   readonly readUpstream: (dial: string, defaultPort?: number) => UpstreamAddress;
 }
@@ -18,6 +18,10 @@ export const HTTP_POOL: PoolKind = Object.freeze({
   layer: 'http',
   directive: 'reverse_proxy',
   checkAdvice: 'health_uri',
-  places: { policy: 'load_balancing.selection_policy', localAddress: 'transport.local_address' },
+  places: {
+    policy: 'load_balancing.selection_policy',
+    localAddress: 'transport.local_address',
+    transport: 'transport',
+  },
   readUpstream,
 });

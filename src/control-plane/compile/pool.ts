@@ -13,6 +13,7 @@ import { compileSources } from './dynamic.ts';
 import { warnMembers } from './member-warnings.ts';
 import { compileMembers, compileQueue, memberFacets, memberPlan } from './members.ts';
 import { compilePassive } from './passive.ts';
+import { compilePattern } from './pattern.ts';
 import { compilePolicy } from './policy.ts';
 import { compileSpoken } from './upstream-tls.ts';
 import { HTTP_POOL } from './pool-kind.ts';
@@ -32,12 +33,13 @@ export function compilePool(
   config: PoolConfig,
   kind: PoolKind = HTTP_POOL,
 ): PoolSection {
-  const members = compileMembers(run, path, config, kind);
+  const pattern = compilePattern(run, path, config, kind);
+  const members = pattern === null ? compileMembers(run, path, config, kind) : [];
   const policyPath = `${path}.${kind.places.policy}`;
   checkLocalAddress(run, `${path}.${kind.places.localAddress}`, config.transport.local_address, members);
   const dynamic = compileDynamic(run, path, config);
   // How many DNS will name is not known: warnings that count upstreams are not for such pools.
-  const size = dynamic === null ? members.length : 0;
+  const size = dynamic === null ? (pattern ?? members).length : 0;
   const content = {
     kind: 'pool' as const,
     policy: compilePolicy(run, policyPath, config.load_balancing.selection_policy, size, kind.layer),
@@ -47,7 +49,7 @@ export function compilePool(
     queue: compileQueue(config.load_balancing.queue),
     transport: {
       ...compileTransport(config.transport),
-      ...compileSpoken(run, `${path}.transport`, config.transport, members),
+      ...compileSpoken(run, `${path}.${kind.places.transport}`, config.transport, members),
     },
     ...(kind.layer === 'http' && config.drain !== 'off' && config.drain > 0 ? { saysGoodbye: true as const } : {}),
   };
@@ -58,10 +60,11 @@ export function compilePool(
     ...(dynamic === null ? {} : { sources: dynamic }),
     ...(kind.layer === 'http' ? {} : { layer: kind.layer }),
     ...(config.drain === 'off' ? {} : { drainMs: config.drain }),
+    ...(pattern === null ? {} : { pattern }),
   };
   if (dynamic !== null) warnChangingSize(run, policyPath, content.policy);
   warnAffinity(run, policyPath, content.policy, size, control.check === null ? kind.checkAdvice : null);
-  if (dynamic === null) warnMembers(run, path, content.policy, members, content.queue !== null);
+  if (dynamic === null && pattern === null) warnMembers(run, path, content.policy, members, content.queue !== null);
   const hash = hashContent({
     ...content,
     ...control,

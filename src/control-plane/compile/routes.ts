@@ -1,4 +1,5 @@
 /** Routes, matchers and handlers: from config to plan. */
+import type { StreamPlan } from '../../shared/plan/streams.ts';
 import type {
   HandleResponsePlan,
   HandlerPlan,
@@ -10,7 +11,6 @@ import type {
   RewriteSteps,
   RoutePlan,
   SectionHash,
-  StreamPlan,
 } from '../../shared/plan/types.ts';
 import type { HandleResponseConfig } from '../config/schema/handle-response.ts';
 import type { InvokeConfig, LeafHandlerConfig, RequestBodyConfig } from '../config/schema/handlers.ts';
@@ -188,6 +188,7 @@ function compileReverseProxy(
   return {
     handler: 'reverse_proxy',
     pool: pool.hash,
+    ...addressesOf(config),
     trustedProxies: config.trusted_proxies,
     retryMatch: compileRetryMatch(run, path, config.load_balancing.retry_match),
     requestBufferBytes: config.request_buffers,
@@ -200,6 +201,12 @@ function compileReverseProxy(
       compileHandleResponse(run, `${path}.handle_response.${index}`, entry, pools),
     ),
   };
+}
+
+/** Of upstreams that requests name. */
+function addressesOf({ upstreams }: ReverseProxyConfig): Pick<ReverseProxyPlan, 'addresses'> {
+  const addresses = upstreams.map(({ dial }) => dial);
+  return addresses.some((text) => /[{}]/.test(text)) ? { addresses } : {};
 }
 
 function compileHandleResponse(

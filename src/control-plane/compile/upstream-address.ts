@@ -52,7 +52,14 @@ function readTcp(dial: string, address: string, defaultPort: number): UpstreamAd
   const port = parts.port ?? defaultPort;
   if (address === '' || port === 0) return fault(dial, 'write host:port with a port from 1 to 65535');
   if (host !== '' && !isIPv6(host) && !HOST_NAME.test(host)) return fault(dial, `'${host}' is no host name`);
-  return { member: { upstream: dial, identity: identityOf(address, defaultPort), host: host === '' ? 'localhost' : host, port } };
+  return {
+    member: {
+      upstream: dial,
+      identity: identityOf(address, defaultPort),
+      host: host === '' ? 'localhost' : host,
+      port,
+    },
+  };
 }
 
 /** Affinity outlives a default port that was written out or left out. `2001:db8::80` has no port to cut. */

@@ -9,7 +9,7 @@ import type { Curve, UpstreamTlsConfig } from '../config/schema/upstream-tls.ts'
 import type { Compilation } from './compilation.ts';
 import type { MemberSpec } from './compiled.ts';
 import { hashContent } from './content-hash.ts';
-import { readCertificates, readKey } from './pem-files.ts';
+import { readKey, readWatched } from './pem-files.ts';
 
 /** OpenSSL's names. */
 const GROUPS: Readonly<Record<Curve, string>> = {
@@ -86,11 +86,11 @@ function compileTrusted(run: Compilation, path: string, config: UpstreamTlsConfi
   if (named > 1) run.fail(path, 'trusted authorities are named in two ways: write tls_trust_pool alone');
   if (ca === null) {
     if (files.length === 0) return readInline(run, `${path}.root_ca_pool`, pool);
-    return files.flatMap((file, index) => readCertificates(run, `${path}.root_ca_pem_files.${index}`, file));
+    return files.flatMap((file, index) => readWatched(run, `${path}.root_ca_pem_files.${index}`, file));
   }
   if (ca.provider === 'inline') return readInline(run, `${path}.ca.trusted_ca_certs`, ca.trusted_ca_certs);
   if (ca.pem_files.length === 0) run.fail(`${path}.ca`, 'the trust pool names no PEM files');
-  return ca.pem_files.flatMap((file, index) => readCertificates(run, `${path}.ca.pem_files.${index}`, file));
+  return ca.pem_files.flatMap((file, index) => readWatched(run, `${path}.ca.pem_files.${index}`, file));
 }
 
 function readInline(run: Compilation, path: string, texts: readonly string[]): readonly string[] {
@@ -108,7 +108,8 @@ function compileCertificate(run: Compilation, path: string, config: UpstreamTlsC
   const { client_certificate_file: file, client_certificate_key_file: keyFile } = config;
   if (file === '' && keyFile === '') return null;
   if (file === '' || keyFile === '') run.fail(path, 'a client certificate needs two files: certificate and key');
-  const chain = readCertificates(run, `${path}.client_certificate_file`, file);
+  const chain = readWatched(run, `${path}.client_certificate_file`, file);
+  run.watchedFiles.add(keyFile);
   const key = readKey(run, `${path}.client_certificate_key_file`, keyFile, chain[0] ?? '');
   return { chain: chain.join('\n'), key };
 }

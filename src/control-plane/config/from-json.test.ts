@@ -25,10 +25,12 @@ test('an empty config gets every default', () => {
       layer4: { servers: {} },
       tls: {
         certificates: { load_files: [], load_pem: [], load_folders: [], automate: [] },
-        automation: { policies: [] },
+        automation: { policies: [], on_demand: null, renew_interval: null, storage_clean_interval: 86_400_000 },
+        disable_ocsp_stapling: false,
       },
       pki: { certificate_authorities: {} },
     },
+    storage: null,
   });
 });
 

@@ -29,18 +29,22 @@ const CASES: readonly (readonly [word: string, json: Json])[] = [
   ['protocols without h1', configOf([], { protocols: ['h2'] })],
   ['trusted_proxies_unix', configOf([], { trusted_proxies_unix: true })],
   ['log_credentials', configOf([], { logs: { should_log_credentials: true } })],
-  ['on_demand', { apps: { tls: { automation: { policies: [{ on_demand: true }] } } } }],
-  ['acme', { apps: { tls: { automation: { policies: [{ issuers: [{ module: 'acme' }] }] } } } }],
+  ['zerossl', { apps: { tls: { automation: { policies: [{ issuers: [{ module: 'zerossl' }] }] } } } }],
+  ['test_dir', { apps: { tls: { automation: { policies: [{ issuers: [{ module: 'acme', test_ca: 'a' }] }] } } } }],
+  ['get_certificate', { apps: { tls: { automation: { policies: [{ get_certificate: [] }] } } } }],
   [
-    'trusted_leaf_certs',
-    configOf([], { tls_connection_policies: [{ client_authentication: { trusted_leaf_certs: [''] } }] }),
+    'storage',
+    configOf([], {
+      tls_connection_policies: [
+        { client_authentication: { verifiers: [{ verifier: 'leaf', leaf_certs_loaders: [{ loader: 'storage' }] }] } },
+      ],
+    }),
   ],
   ['socks5', layer4([{ handler: 'socks5' }])],
   ['proxy_protocol deny', layer4([{ handler: 'proxy_protocol', deny: ['10.0.0.0/8'] }])],
   ['postgres (layer4 matcher)', layer4([], { match: [{ postgres: {} }] })],
   ['header (in a layer4 http matcher)', layer4([], { match: [{ http: [{ header: {} }] }] })],
-  ['tls (to a layer4 upstream)', layer4([{ handler: 'proxy', upstreams: [{ dial: ['a:1'], tls: {} }] }])],
-  ['storage', { storage: { module: 'file_system' } }],
+  ['drop', layer4([{ handler: 'tls', connection_policies: [{ drop: true }] }])],
   ['shutdown_delay', { apps: { http: { shutdown_delay: '1s' } } }],
   ['journald', { logging: { logs: { log0: { encoder: { format: 'journald' } } } } }],
 ];

@@ -12,6 +12,8 @@ const MIB = 1024 * 1024;
 type Place = (value: unknown) => Json;
 
 const app = (fields: Json): Json => ({ apps: { http: fields } });
+const automation = (fields: Json): Json => ({ apps: { tls: { automation: fields } } });
+const acme = (fields: Json): Json => automation({ policies: [{ issuers: [{ module: 'acme', ...fields }] }] });
 const server =
   (key: string): Place =>
   (value) =>
@@ -62,6 +64,10 @@ const passive =
 const RANGES: readonly (readonly [option: string, place: Place, min: number, max: number])[] = [
   ['http_port', (value) => app({ http_port: value }), 1, 65_535],
   ['https_port', (value) => app({ https_port: value }), 1, 65_535],
+  ['renew_interval', (value) => automation({ renew_interval: value }), 1000 * MS, DAY],
+  ['storage_clean_interval', (value) => automation({ storage_clean_interval: value }), 60_000 * MS, 365 * DAY],
+  ['timeout', (value) => acme({ acme_timeout: value }), 1000 * MS, DAY],
+  ['alternate_port', (value) => acme({ challenges: { http: { alternate_port: value } } }), 1, 65_535],
   ['grace_period', (value) => app({ grace_period: value }), 0, DAY],
   ['name_refresh', (value) => app({ name_refresh: value }), 1000 * MS, HOUR],
   ['worker_hang_timeout', (value) => app({ worker_hang_timeout: value }), 500 * MS, 600_000 * MS],

@@ -12,6 +12,7 @@ import type { FlowQuestion } from './flow-question.ts';
 import { helloBytes } from './hello-bytes.ts';
 
 const CONFIG = `{
+  local_certs
   layer4 {
     :8443 {
       @shop tls {
@@ -32,6 +33,21 @@ const CONFIG = `{
       }
       route @web {
         close
+      }
+    }
+    :9443 {
+      @secure tls sni mail.example
+      route @secure {
+        tls
+        subroute {
+          @web http
+          route @web {
+            close
+          }
+          route {
+            proxy mail-1:143
+          }
+        }
       }
     }
     192.0.2.9:3306 {
@@ -110,6 +126,17 @@ describe('explaining a connection', () => {
     assert.deepEqual(told.outcome, { kind: 'echo' });
     assert.match(told.assumed.join(), /says nothing until matching_timeout/);
     assert.deepEqual(ask({ address: 'tcp/:8443' }).outcome, { kind: 'none' });
+  });
+
+  test('what is said inside of TLS that ends here is not known, and said to be so', () => {
+    const { routes, assumed, outcome } = ask({ address: 'tcp/:9443', sni: 'mail.example' });
+    assert.deepEqual(
+      routes.map(({ answer }) => answer),
+      ['yes', 'no', 'yes'],
+    );
+    assert.match(assumed[0]!, /TLS is ended here/);
+    assert.match(assumed[1]!, /says nothing until matching_timeout/);
+    assert.equal(outcome.kind, 'proxy');
   });
 
   test('the port of the peer counts for tuple_hash, and a server that is down is passed over', () => {

@@ -30,7 +30,7 @@ const ANSWERS: Readonly<Record<Answer, FlowRouteExplanation['answer']>> = { [NO]
 const NO_BYTES: Buffer = Buffer.alloc(0);
 
 export type FlowContext = Pick<ExplainContext, 'compiled' | 'bound' | 'seed' | 'poolOf' | 'place'>;
-type End = Exclude<Progress<TrialPool>, 'more' | { readonly kind: 'proxy_protocol' }>;
+type End = Exclude<Progress<TrialPool>, 'more' | { readonly kind: 'proxy_protocol' | 'tls' }>;
 
 /** Throws a `QuestionError` for what no client could be or send, and when nothing listens there. */
 export function explainFlow(question: FlowQuestion, context: FlowContext): FlowExplanation {
@@ -59,13 +59,18 @@ function localEnd({ network, host, port }: ParsedFlow, bound: string): { localAd
 }
 
 function walk(steps: RouteWalk<TrialPool>, view: FlowView, asked: ParsedFlow, assumed: string[]): End {
+  let isSilent = asked.firstBytes === null;
   for (;;) {
     const step = steps.next(view);
     if (step === 'none') return step;
     if (step === 'more') {
-      const silence = asked.firstBytes === null ? 'the client says nothing' : 'the client says nothing more';
+      const silence = isSilent ? 'the client says nothing' : 'the client says nothing more';
       assumed.push(`${silence} until matching_timeout: what is open by then does not hold`);
       view.final = true;
+    } else if (step.kind === 'tls') {
+      assumed.push('TLS is ended here: the handshake succeeds, and what is said inside is not known');
+      Object.assign(view, { bytes: NO_BYTES, final: false });
+      isSilent = true;
     } else if (step.kind === 'proxy_protocol') {
       if (sendsHeader(step, asked.peer))
         assumed.push('the PROXY header of the peer names the peer itself as the client');

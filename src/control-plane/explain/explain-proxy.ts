@@ -6,6 +6,7 @@ import type { PickRequest } from '../../data-plane/select/policy.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
 import { joinHostPort } from '../../shared/net/address.ts';
 import { stateName } from '../../data-plane/select/describe.ts';
+import type { PoolSpec } from '../compile/compiled.ts';
 import { shortHash } from '../upstreams/status.ts';
 import type { ExplainedRequest } from './explained-request.ts';
 import type { Explanation, FlowExplanation, MemberExplanation, ProxyExplanation } from './explanation.ts';
@@ -18,14 +19,25 @@ const MAX_MEMBERS = 256;
 const MAX_NEXT = 3;
 
 /** `request` is routed: its `proxy` is known. */
-export function explainProxy(request: ExplainedRequest): ProxyExplanation {
+export function explainProxy(request: ExplainedRequest, specs: readonly PoolSpec[]): ProxyExplanation {
   const { pool, headersUp } = request.proxy!;
-  const picked = explainPick(request, pool);
+  const picked = withSources(
+    explainPick(request, pool),
+    specs.find(({ hash }) => hash === pool.section.hash),
+  );
   const position = picked.picked?.position ?? -1;
   request.position = position;
   if (position < 0) return picked;
   const sent = sentLines(request, headersUp === null ? [] : [headersUp]);
   return { ...picked, sent, cookie: withoutValue(pool.policy.answered(pool, request, position)) };
+}
+
+/** Of a pool found in DNS: who of its members was found there, and who stands in the config. */
+function withSources(explained: ProxyExplanation, spec: PoolSpec | undefined): ProxyExplanation {
+  if (spec?.sources === undefined) return explained;
+  const configured = new Set(spec.members.map(({ upstream }) => upstream));
+  const members = explained.members.map((member) => ({ ...member, found: !configured.has(member.upstream) }));
+  return { ...explained, members };
 }
 
 /** What is asked of a request, connection or session while it is looked at. */

@@ -1,15 +1,28 @@
 /** What an explanation says. Plain JSON: `POST /explain` and `explain --json` show it as it is. */
 import type { HopVerdict } from '../../data-plane/client-ip/derive.ts';
 
-export interface Explanation {
+export interface Explanation extends WalkExplanation {
   readonly request: { readonly method: string; readonly host: string; readonly target: string };
   readonly server: { readonly name: string; readonly listener: string; readonly note: string };
   readonly client: ClientExplanation;
+}
+
+/** The way through the routes. */
+export interface WalkExplanation {
   /** Routes whose handlers ran, outer ones first; none: no site takes the request. */
   readonly routes: readonly RouteExplanation[];
   /** What could not be looked at and was taken for granted: sentences. */
   readonly assumed: readonly string[];
+  /** What handlers on the way do to bodies: sentences. */
+  readonly effects: readonly string[];
   readonly outcome: Outcome;
+  /** What the error routes make of an error, or of a pool where nobody may be picked; null = neither, or there are none. */
+  readonly onError: ErrorExplanation | null;
+}
+
+export interface ErrorExplanation extends Omit<WalkExplanation, 'onError'> {
+  readonly status: number;
+  readonly message: string;
 }
 
 /** The same for a connection or session of layer 4. */
@@ -64,7 +77,7 @@ export type Outcome =
   | { readonly kind: 'proxy'; readonly proxy: ProxyExplanation }
   /** An answer of our own. */
   | { readonly kind: 'respond'; readonly status: number; readonly fields: readonly string[]; readonly body: string }
-  /** The error routes of the server answer; without any, a plain response. */
+  /** `onError` says what the error routes of the server answer; without any, a plain response. */
   | { readonly kind: 'error'; readonly status: number; readonly message: string }
   /** The control plane answers with the metrics. */
   | { readonly kind: 'metrics' }
@@ -104,4 +117,6 @@ export interface MemberExplanation {
   readonly state: string;
   /** Why it is not eligible; ''. */
   readonly why: string;
+  /** Of a pool found in DNS: found there, and not in the config. Absent for other pools. */
+  readonly found?: boolean;
 }

@@ -1,4 +1,5 @@
 /** One run of a probe: its deadline, its cancellation, its sockets, and the one way it ends. */
+import { splitHostPort } from '../../shared/net/address.ts';
 import { heldUp, watchDeadline } from './deadline.ts';
 import type { ProbeDeps, ProbeResult, ProbeStep } from './probe.ts';
 import type { ReasonWord } from './reasons.ts';
@@ -112,6 +113,12 @@ export class Attempt {
   /** `within 5000 ms` */
   limit(): string {
     return `within ${Math.ceil(this.timeoutMs)} ms`;
+  }
+
+  /** ` from 10.0.0.1`: what a filter on the way would have to let through. '' while no address is known. */
+  from(): string {
+    const { host } = splitHostPort(this.localAddress) ?? { host: '' };
+    return host === '' ? '' : ` from ${host}`;
   }
 
   step(what: ProbeStep['what'], text: string, bytes?: Uint8Array): void {

@@ -79,7 +79,8 @@ export const REASONS: readonly ReasonText[] = Object.freeze([
   {
     word: 'LOCAL_TROUBLE',
     cause: 'This machine could not carry out the check (descriptors, ports, memory, CPU); the server is not to blame.',
-    remedy: 'Raise the limits of this machine (open files, local port range) or give it more CPU.',
+    remedy:
+      'Raise the limits of this machine (open files, local port range), give it more CPU, or correct source if it is none of its addresses.',
   },
   {
     word: 'TLS_FAILED',

@@ -63,6 +63,17 @@ export function udpProbeContract(subject: UdpProbeUnderTest): void {
     assert.equal(result.reason, 'PORT_UNREACHABLE');
   });
 
+  const skip =
+    process.platform === 'linux' ? false : 'only Linux sees before it sends that loopback cannot leave the machine';
+  test(`${subject.name}: an address that no way leads to fails at once as CONNECT_FAILED`, { skip }, async () => {
+    const deps = { clock: systemClock, signal: new AbortController().signal };
+    const options = { ...plainOptions(60_000), localAddress: '127.0.0.1' };
+    const result = await subject.probe.run({ host: '192.0.2.1', port: 53 }, options, deps);
+    assert.equal(result.outcome, 'fail', result.detail);
+    assert.equal(result.reason, 'CONNECT_FAILED');
+    assert.match(result.detail, /^no way to 192\.0\.2\.1 port 53 \(E[A-Z]+\)$/);
+  });
+
   test(`${subject.name}: a silent server fails as RECV_RESPONSE_TIMEOUT`, async () => {
     const server = await startDatagramServer(() => {});
     const result = await untilDecided(() => run(server.port, 100));

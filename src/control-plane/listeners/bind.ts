@@ -22,6 +22,8 @@ export interface ListenAddress {
 export interface ListenTarget extends ListenAddress {
   /** Where it was written (`Caddyfile:3`); absent when that is not the point. */
   readonly place?: string;
+  /** 'udp' is named in messages; absent = TCP. */
+  readonly network?: 'tcp' | 'udp' | 'unix';
 }
 
 /** What happened, why and what to do, and where it was written. */
@@ -109,7 +111,8 @@ export function isMissingFamily(error: unknown): boolean {
 /** What bind(2) or listen(2) said, in words: what happened, where, what to do. */
 export function explain(error: unknown, target: ListenTarget): ListenError {
   const code = codeOf(error);
-  return listenError(printAddress(target), reasonText(code, target.port, error), code, target.place, error);
+  const what = `${target.network === 'udp' ? 'udp/' : ''}${printAddress(target)}`;
+  return listenError(what, reasonText(code, target.port, error), code, target.place, error);
 }
 
 function reasonText(code: string, port: number, error: unknown): string {

@@ -79,16 +79,20 @@ export class AccessWriter {
     });
   }
 
-  /** `lines`: whole lines, each with its newline. */
-  write(lines: string, sink: AccessSink): void {
-    if (sink.startsWith('net/')) return this.#nets.write(lines, sink);
+  /** `lines`: whole lines, each with its newline. False: they were dropped. */
+  write(lines: string, sink: AccessSink): boolean {
+    if (sink.startsWith('net/')) {
+      this.#nets.write(lines, sink);
+      return true;
+    }
     const stream = sink === 'stderr' || sink === 'stdout' ? this.#streams[sink] : this.#fileStream(sink);
     if (stream === null || stream.writableLength > MAX_WAITING_BYTES) {
       this.#droppedLines += countLines(lines);
-      return;
+      return false;
     }
     this.#reportDropped();
     stream.write(lines);
+    return true;
   }
 
   /** Ends the files; resolves when what was written is with the system, or does not get there in time. */
@@ -177,9 +181,11 @@ export class AccessWriter {
   }
 
   #reportDropped(): void {
-    if (this.#droppedLines === 0) return;
-    this.#log.warn('access lines were dropped: their reader is too slow or gone', { lines: this.#droppedLines });
+    const lines = this.#droppedLines;
+    if (lines === 0) return;
+    // Before it is told: the log may go the same way.
     this.#droppedLines = 0;
+    this.#log.warn('log lines were dropped: their reader is too slow or gone', { lines });
   }
 }
 

@@ -42,6 +42,39 @@ test('a terminal gets readable text', () => {
   assert.match(stripVTControlCharacters(target.lines.join('')), /^\d\d:\d\d:\d\d INFO  serving port=8080\n$/);
 });
 
+test('the config may send the log elsewhere, in another form, and back', () => {
+  const target = createTarget(true);
+  const taken: string[] = [];
+  const log = createRootLogger(target);
+  log.setOutput({ format: null, write: (line) => taken.push(line) });
+  log.info('one', { port: 1 });
+  log.setOutput({ format: 'console', write: (line) => taken.push(line) });
+  log.warn('two', { port: 2 });
+  log.setOutput({ format: 'json', write: null });
+  log.info('three');
+  log.setOutput({ format: null, write: null });
+  log.info('four');
+  assert.equal(JSON.parse(taken[0]!).msg, 'one');
+  assert.match(taken[1]!, /^\d{4}-\S+Z\tWARN\ttwo\t\{"port":2\}\n$/);
+  assert.equal(JSON.parse(target.lines[0]!).msg, 'three');
+  assert.match(stripVTControlCharacters(target.lines[1]!), /^\d\d:\d\d:\d\d INFO  four\n$/);
+});
+
+test('a log that goes the way of the lines it tells of ends', () => {
+  const { stream } = createStream(MAX_WAITING_BYTES + 1);
+  const streams = { stdout: stream, stderr: createStream().stream };
+  const told: string[] = [];
+  let writer: AccessWriter;
+  const log = loggerTo((_level, message) => {
+    told.push(message);
+    writer.write('{}\n', 'stderr');
+  });
+  writer = new AccessWriter(streams, log, systemClock);
+  assert.equal(writer.write('a\n', 'stdout'), false);
+  assert.equal(writer.write('b\n', 'stderr'), true);
+  assert.equal(told.length, 1);
+});
+
 test('a terminal is not shown again what the message says', () => {
   const line = readableLine(
     JSON.stringify({ level: 'warn', ts: 0, msg: 'app:8080 is down: refused', address: 'app:8080', from: 'up' }),

@@ -25,6 +25,17 @@ export function readableLine(line: string): string {
   return `${timeOfDay(ts)} ${styleText(colour, label)} ${printable(text)}${rest.join('')}\n`;
 }
 
+/** `time⇥LEVEL⇥message⇥{…}`, as access lines have it in this form. */
+export function consoleLine(line: string): string {
+  const record = parseRecord(line);
+  if (record === null) return line;
+  const { level, ts, msg, ...fields } = record;
+  const time = typeof ts === 'number' ? new Date(ts * 1000).toISOString() : '-';
+  const message = printable(String(msg));
+  const rest = Object.keys(fields).length === 0 ? '' : `\t${JSON.stringify(fields)}`;
+  return `${time}\t${String(level).toUpperCase()}\t${message}${rest}\n`;
+}
+
 /** A person need not read twice what the message says in the same words. Short values are there by chance. */
 function isTold(value: unknown, message: string): boolean {
   return typeof value === 'string' && value.length >= MIN_TOLD_CHARS && message.includes(value);

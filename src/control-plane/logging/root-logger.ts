@@ -1,6 +1,6 @@
 import { pino, type Logger as PinoLogger } from 'pino';
 import { loggerTo, type LogFields, type Logger, type LogLevel } from '../../shared/log.ts';
-import { readableStream } from './readable.ts';
+import { consoleLine, readableStream } from './readable.ts';
 
 /** Where log lines go: a stream such as `process.stderr`. */
 export interface LogTarget {
@@ -8,14 +8,19 @@ export interface LogTarget {
   readonly isTTY?: boolean;
 }
 
+export type LogFormat = 'json' | 'console';
+
 export interface RootLogger extends Logger {
   /** From now on only lines of this level and worse are written. */
   setLevel(level: LogLevel): void;
+  /** From now on lines go to `write`, or to the target again, in this form. */
+  setOutput(output: { readonly format: LogFormat | null; readonly write: ((line: string) => void) | null }): void;
 }
 
 /** The logger of a process: JSON lines, or readable text when the target is a terminal. Level `info`. */
 export function createRootLogger(target: LogTarget): RootLogger {
-  const destination = target.isTTY === true ? readableStream(target) : target;
+  const own = target.isTTY === true ? readableStream(target) : target;
+  let destination: Pick<LogTarget, 'write'> = own;
   const logger = pino(
     {
       level: 'info',
@@ -29,6 +34,11 @@ export function createRootLogger(target: LogTarget): RootLogger {
     ...loggerTo((level, message, fields) => write(logger, level, message, fields)),
     setLevel: (level) => {
       logger.level = level;
+    },
+    setOutput: ({ format, write: take }) => {
+      const plain = take === null ? target : { write: take };
+      if (format === 'console') destination = { write: (line) => plain.write(consoleLine(line)) };
+      else destination = take === null && format === null ? own : plain;
     },
   };
 }

@@ -17,14 +17,16 @@ import {
   SERVER_HANDSHAKES,
   SERVER_HANDSHAKES_FAILED,
   SERVER_HANDSHAKES_RESUMED,
+  SERVER_HTTP2_SESSION_ERRORS,
   SERVER_IN_FLIGHT,
   SERVER_LIMITS,
   SERVER_NO_UPSTREAM,
   SERVER_RESPONSES,
   SERVER_TIMEOUTS,
 } from '../../shared/state-table/layout.ts';
+import type { Layer4RoutePlan } from '../../shared/plan/layer4.ts';
 import type { StateTable } from '../../shared/state-table/table.ts';
-import type { ControlPlane } from '../types.ts';
+import type { CertificateStatus, ControlPlane } from '../types.ts';
 import { CODE_CLASSES, type MetricKey } from './names.ts';
 import type { Sample } from './sample.ts';
 
@@ -34,6 +36,7 @@ const SERVER_TOTALS: readonly (readonly [MetricKey, number])[] = [
   ['badRequests', SERVER_BAD_REQUESTS],
   ['serverTimeouts', SERVER_TIMEOUTS],
   ['noUpstream', SERVER_NO_UPSTREAM],
+  ['http2SessionErrors', SERVER_HTTP2_SESSION_ERRORS],
   ['accepted', SERVER_CONNECTIONS_ACCEPTED],
   ['bytesIn', SERVER_BYTES_IN],
   ['bytesOut', SERVER_BYTES_OUT],
@@ -55,13 +58,26 @@ const DATAGRAMS: readonly (readonly [direction: string, word: number])[] = [
   ['dropped', SERVER_DATAGRAMS_DROPPED],
 ];
 
-/** Adds what the certificates in force are. */
+/** Adds what the certificates in force are. Names that clients brought have one series together. */
 export function collectCertificates(plane: ControlPlane, sample: Sample): void {
-  for (const { label, expiresAt, renewals, failures } of plane.certificates()) {
+  const all = plane.certificates();
+  for (const { label, expiresAt, renewals, failures } of [
+    ...all.filter(({ onDemand }) => !onDemand),
+    ...together(all.filter(({ onDemand }) => onDemand)),
+  ]) {
     if (Number.isFinite(expiresAt)) sample.set('certificateExpiry', [label], expiresAt / 1000);
     sample.set('certificateRenewals', [label, 'success'], renewals);
     sample.set('certificateRenewals', [label, 'failure'], failures);
   }
+}
+
+type CertificateSums = Pick<CertificateStatus, 'label' | 'expiresAt' | 'renewals' | 'failures'>;
+
+function together(all: readonly CertificateStatus[]): CertificateSums[] {
+  if (all.length === 0) return [];
+  const sum = (key: 'renewals' | 'failures'): number => all.reduce((total, one) => total + one[key], 0);
+  const expiresAt = all.reduce((first, one) => Math.min(first, one.expiresAt), Infinity);
+  return [{ label: 'on_demand', expiresAt, renewals: sum('renewals'), failures: sum('failures') }];
 }
 
 /** Adds what the servers of the config in force counted, all workers together. */
@@ -69,20 +85,40 @@ export function collectServers(plane: ControlPlane, sample: Sample): void {
   for (const [server, row] of plane.serverRows()) collectServer(plane.table, server, row, sample);
   for (const { name, tls } of plane.compiled()?.servers ?? []) {
     const row = tls === undefined ? undefined : plane.serverRows().get(name);
-    if (row !== undefined) collectHandshakes(plane.table, name, row, sample);
+    if (row !== undefined) collectHandshakes(plane.table, 'tlsHandshakes', name, row, sample);
+  }
+  for (const { name, section } of plane.compiled()?.layer4 ?? []) {
+    const content = plane.compiled()?.sections.get(section);
+    const row = plane.layer4Rows().get(name);
+    if (row !== undefined && content?.kind === 'layer4' && endsTls(content.routes)) {
+      collectHandshakes(plane.table, 'layer4TlsHandshakes', name, row, sample);
+    }
   }
   const udp = plane.compiled()?.layer4.filter(({ network }) => network === 'udp') ?? [];
   const names = new Set(udp.map(({ name }) => name));
   for (const [server, row] of plane.layer4Rows()) collectLayer4(plane.table, server, row, names.has(server), sample);
 }
 
-function collectHandshakes(table: StateTable, server: string, row: number, sample: Sample): void {
+/** Whether a `tls` handler is in them. */
+function endsTls(routes: readonly Layer4RoutePlan[]): boolean {
+  return routes.some(({ handle }) =>
+    handle.some((plan) => plan.handler === 'tls' || (plan.handler === 'subroute' && endsTls(plan.routes))),
+  );
+}
+
+function collectHandshakes(
+  table: StateTable,
+  key: 'tlsHandshakes' | 'layer4TlsHandshakes',
+  server: string,
+  row: number,
+  sample: Sample,
+): void {
   const resumed = sumServer(table, row, SERVER_HANDSHAKES_RESUMED);
   const all = sumServer(table, row, SERVER_HANDSHAKES);
   // A handshake may be counted between the two sums.
-  sample.set('tlsHandshakes', [server, 'full'], Math.max(0, all - resumed));
-  sample.set('tlsHandshakes', [server, 'resumed'], resumed);
-  sample.set('tlsHandshakes', [server, 'failed'], sumServer(table, row, SERVER_HANDSHAKES_FAILED));
+  sample.set(key, [server, 'full'], Math.max(0, all - resumed));
+  sample.set(key, [server, 'resumed'], resumed);
+  sample.set(key, [server, 'failed'], sumServer(table, row, SERVER_HANDSHAKES_FAILED));
 }
 
 function collectServer(table: StateTable, server: string, row: number, sample: Sample): void {

@@ -65,12 +65,15 @@ export async function collectUpstreams(
   const byText = new Map<string, UpstreamStatus[]>();
   const bestEffort = new Map<string, boolean>();
   for await (const status of plane.eachUpstream()) {
-    const places = byText.get(status.upstream);
+    // What requests name is one upstream here, whatever it comes to: clients must not make series.
+    const label = status.template ?? status.upstream;
+    const places = byText.get(label);
+    const isNamed = status.template !== undefined;
     // A pool may name one upstream twice; its series can be there only once.
-    if (places?.some(({ pool }) => pool === status.pool) !== true) collectPlace(status, sample);
-    if (places === undefined) byText.set(status.upstream, [status]);
+    if (!isNamed && places?.some(({ pool }) => pool === status.pool) !== true) collectPlace(status, sample);
+    if (places === undefined) byText.set(label, [status]);
     else places.push(status);
-    bestEffort.set(status.pool, status.bestEffort);
+    if (!isNamed) bestEffort.set(status.pool, status.bestEffort);
   }
   for (const [pool, on] of bestEffort) sample.set('bestEffort', [pool], on ? 1 : 0);
   counters.keepOnly(new Set(byText.keys()));

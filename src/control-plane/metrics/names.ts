@@ -34,12 +34,14 @@ export type MetricKey =
   | 'limitHits'
   | 'serverTimeouts'
   | 'noUpstream'
+  | 'http2SessionErrors'
   | 'accepted'
   | 'bytesIn'
   | 'bytesOut'
   | 'tlsHandshakes'
   | 'certificateExpiry'
   | 'certificateRenewals'
+  | 'layer4TlsHandshakes'
   | 'layer4Accepted'
   | 'layer4Active'
   | 'layer4Aborted'
@@ -158,6 +160,12 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     ['server'],
     'Requests answered without a try because no upstream was eligible.',
   ),
+  http2SessionErrors: define(
+    'counter',
+    'holdfast_http2_session_errors_total',
+    ['server'],
+    'HTTP/2 connections of clients that ended because of an error in the protocol.',
+  ),
   accepted: define('counter', 'holdfast_http_connections_accepted_total', ['server'], 'Client connections accepted.'),
   bytesIn: define('counter', 'holdfast_http_received_bytes_total', ['server'], 'Bytes received from clients.'),
   bytesOut: define('counter', 'holdfast_http_sent_bytes_total', ['server'], 'Bytes sent to clients.'),
@@ -172,7 +180,7 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     'gauge',
     'holdfast_certificate_expiry_timestamp_seconds',
     ['certificate'],
-    'Unix time at which a certificate ends. certificate is its file, its folder (the first to end), or the name it was issued for.',
+    'Unix time at which a certificate ends. certificate is its file, its folder (the first to end), or the name it was issued for; on_demand: the first to end of those.',
   ),
   certificateRenewals: define(
     'counter',
@@ -181,6 +189,12 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     'Certificates that took the place of older ones, read from files or issued. result is success or failure; after a failure the old one serves on.',
   ),
 
+  layer4TlsHandshakes: define(
+    'counter',
+    'holdfast_layer4_tls_handshakes_total',
+    ['server', 'result'],
+    'Connections that a tls handler took. result is full or resumed (the handshake was completed), or failed. Only servers with the handler.',
+  ),
   layer4Accepted: define(
     'counter',
     'holdfast_layer4_accepted_total',

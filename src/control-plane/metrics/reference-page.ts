@@ -8,7 +8,7 @@ const HEAD = `# Metrics
 
 - The number of series depends on the configuration and, for \`dynamic\` upstreams, on what DNS names (1024 of a pool at most), never on what clients or
   upstreams send.
-- \`upstream\` is the configured text. Two spellings of one address are two series that show the same traffic.
+- \`upstream\` is the configured text. Two spellings of one address are two series that show the same traffic. Upstreams that requests name are one, the text with placeholders; they have no series by \`pool\`.
 - \`pool\` is a short hash of a pool and its policy, as \`GET /upstreams\` shows it. It changes when the pool changes.
 - Counters never go down while the process runs, also over reloads, worker restarts and changed addresses of a name.
 - The series of servers and upstreams that a reload removed end. When they come back, they may count from zero.

@@ -43,12 +43,23 @@ test('what comes, goes and changes is named', async () => {
   assert.match(found.find(({ what }) => what === 'pool')?.detail ?? '', /^\+c:80/);
 });
 
+test('error sites are told of as sites are', async () => {
+  const page = (text: string): string => `http://a.example {\nrespond x\nhandle_errors {\nrespond ${text}\n}\n}\n`;
+  const found = await changes(page('one'), page('two'));
+  assert.deepEqual(
+    found.map(({ change, what, name }) => `${change} ${what} ${name}`),
+    ['changed site handle_errors host a.example'],
+  );
+});
+
 test('the share of clients that move is that of the mapping', async () => {
   const modulo = await movedBetween(site('a b c', 'ip_hash'), site('a b c d', 'ip_hash'));
   assert.ok(Math.abs(modulo! - 0.75) < 0.05, `${modulo}`);
   const rendezvous = 'ip_hash {\nmapping rendezvous\n}';
   const few = await movedBetween(site('a b c', rendezvous), site('a b c d', rendezvous));
   assert.ok(Math.abs(few! - 0.25) < 0.05, `${few}`);
+  const table = await movedBetween(site('a b c', 'source_hash'), site('a b c d', 'source_hash'));
+  assert.ok(Math.abs(table! - 0.25) < 0.05, `${table}`);
 });
 
 test('a cookie over ip_hash moves nobody, and cookies keep their servers', async () => {

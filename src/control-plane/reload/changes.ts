@@ -10,7 +10,7 @@ import { movedShare } from './moved-share.ts';
 export interface ConfigChange {
   readonly change: 'added' | 'removed' | 'changed';
   readonly what: 'listener' | 'server' | 'site' | 'pool' | 'admin' | 'global';
-  /** `tcp/:8080`, `srv0`, `host a.example`, the short hash of a pool … */
+  /** `tcp/:8080`, `srv0`, `host a.example`, `handle_errors host a.example`, the short hash of a pool … */
   readonly name: string;
   /** What is different about it; ''. */
   readonly detail: string;
@@ -152,12 +152,14 @@ function pairSites(before: CompiledConfig, after: CompiledConfig): SitePair[] {
 function sitesByName({ servers, sections }: CompiledConfig): Map<string, SiteSection[]> {
   const found = new Map<string, SiteSection[]>();
   for (const server of servers) {
-    for (const hash of server.sites) {
+    const add = (hash: SectionHash, kind: string): void => {
       const section = sections.get(hash);
-      if (section?.kind !== 'site') continue;
-      const name = `${server.name} ${describeMatch(section.route.match)}`;
+      if (section?.kind !== 'site') return;
+      const name = `${server.name} ${kind}${describeMatch(section.route.match)}`;
       found.set(name, [...(found.get(name) ?? []), section]);
-    }
+    };
+    for (const hash of server.sites) add(hash, '');
+    for (const hash of server.errorSites) add(hash, 'handle_errors ');
   }
   return found;
 }
@@ -183,16 +185,17 @@ async function poolChanges(
     changes.push(entry('changed', 'pool', shortHash(to.hash), poolDetail(from, to), moved));
     await nextTurn();
   }
-  const named = (spec: PoolSpec): string =>
-    spec.members
-      .map(({ upstream }) => upstream)
-      .slice(0, 4)
-      .join(' ');
+  const named = (spec: PoolSpec): string => namesIn(spec).slice(0, 4).join(' ');
   return [
     ...changes,
     ...[...right.values()].map((spec) => entry('added', 'pool', shortHash(spec.hash), named(spec))),
     ...[...left.values()].map((spec) => entry('removed', 'pool', shortHash(spec.hash), named(spec))),
   ];
+}
+
+/** Upstreams as the config writes them. */
+function namesIn({ members, pattern }: PoolSpec): string[] {
+  return pattern?.map(({ template }) => template) ?? members.map(({ upstream }) => upstream);
 }
 
 function poolsOf({ pools }: CompiledConfig): Map<SectionHash, PoolSpec> {
@@ -211,8 +214,7 @@ function pairPools(
 }
 
 function poolDetail(before: PoolSpec, after: PoolSpec): string {
-  const members = ({ members }: PoolSpec): string[] => members.map(({ upstream }) => upstream);
-  const changes = listed('pool', members(before), members(after)).map(
+  const changes = listed('pool', namesIn(before), namesIn(after)).map(
     ({ change, name }) => `${change === 'added' ? '+' : '-'}${name}`,
   );
   const { members: _before, hash: _old, ...old } = before.section;

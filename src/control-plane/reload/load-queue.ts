@@ -18,6 +18,11 @@ export class LoadQueue {
   #running = false;
   #waiting: Waiting | null = null;
 
+  /** A load runs: another one would wait, or take the place of one that does. */
+  get busy(): boolean {
+    return this.#running;
+  }
+
   run<T>(load: () => Promise<T>): Promise<T> {
     if (!this.#running) return this.#start(load);
     this.#waiting?.replace();

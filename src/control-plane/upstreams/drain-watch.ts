@@ -67,8 +67,9 @@ export class DrainWatch {
     }
   }
 
-  dropped(member: Member, slot: Slot, ended: boolean): void {
-    this.#drains.drop(member, slot, ended);
+  /** The member no longer has the slot. Of a pool that no generation names nothing runs any more. */
+  dropped(member: Member, slot: Slot): void {
+    this.#drains.drop(member, slot, member.pool.generations.size === 0);
   }
 
   /** Another generation is in force. `fresh`: its pools that were not in force before. */

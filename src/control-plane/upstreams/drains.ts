@@ -170,8 +170,8 @@ export class Drains {
     const wall = this.#deps.clock.wall();
     this.#cut([...this.#open].filter((drain) => this.#isPending(drain) && !drain.tried && drain.deadline <= wall));
     for (const drain of [...this.#open]) {
-      if (!drain.tried && this.#deps.running(drain.slot) === 0) this.#finish(drain);
-      else drain.hadWork = true;
+      if (this.#deps.running(drain.slot) > 0) drain.hadWork = true;
+      else if (!drain.tried) this.#finish(drain);
       if (drain.isFinished && !this.#isPending(drain)) this.#open.delete(drain);
     }
     if (this.#open.size > 0) this.#timer ??= this.#deps.clock.after(LOOK_MS, () => this.#look());

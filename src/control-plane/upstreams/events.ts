@@ -37,16 +37,27 @@ export function verdictChanged({ subject, record }: RunningCheck, { from, to, re
   };
 }
 
+/** Members that a message about a pool names. */
+const MAX_NAMES = 3;
+
 export function bestEffortChanged(pool: Pool): Happening {
   const fields = { pool: shortHash(pool.spec.hash), members: pool.members.length };
   if (pool.mode === 'best-effort') {
     return {
       type: 'best-effort-entered',
-      message: `all members of pool ${fields.pool} are down: all are tried`,
+      message: `all members of pool ${fields.pool} (${namesOf(pool)}) are down: all are tried`,
       fields,
     };
   }
-  return { type: 'best-effort-left', message: `pool ${fields.pool} no longer tries members that are down`, fields };
+  const message = `pool ${fields.pool} (${namesOf(pool)}) no longer tries members that are down`;
+  return { type: 'best-effort-left', message, fields };
+}
+
+/** Nobody knows a pool by its hash. */
+function namesOf({ members }: Pool): string {
+  const shown = members.slice(0, MAX_NAMES).map(({ spec }) => spec.upstream);
+  const more = members.length - shown.length;
+  return more === 0 ? shown.join(', ') : `${shown.join(', ')} and ${more} more`;
 }
 
 export function nameChanged(name: WatchedName, before: readonly string[], after: readonly string[]): Happening {
@@ -156,7 +167,7 @@ export function struck(member: Member, fails: number): Happening {
   const kept = member.pool.mode === 'struck' ? '; it stays in use, because no other is left' : '';
   return {
     type: 'upstream-struck',
-    message: `${upstream} failed its passive checks (${fails} failed requests)${kept}`,
+    message: `${upstream} failed its passive checks (${fails} ${fails === 1 ? 'failure' : 'failures'})${kept}`,
     fields: { upstream, pool, fails, kept: kept !== '' },
   };
 }

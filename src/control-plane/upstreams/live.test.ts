@@ -26,6 +26,7 @@ function start() {
     onChunk: () => {},
     onEndpoints: () => {},
     onMembers: () => {},
+    onForgetDerived: () => undefined,
     onForget: () => {},
     onCut: () => {},
     onCutPool: () => {},

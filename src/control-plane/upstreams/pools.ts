@@ -36,8 +36,8 @@ export interface PoolsDeps {
   isDrained(member: Member, slot: Slot): boolean;
   /** Whether members get new work may have changed. */
   onStanding(members: Iterable<Member>): void;
-  /** The member no longer has the slot. `ended`: it is no more, and nothing of it runs. */
-  onLeft(member: Member, slot: Slot, ended: boolean): void;
+  /** The member no longer has the slot. */
+  onLeft(member: Member, slot: Slot): void;
 }
 
 /** All pools that some generation names, and who uses which slot. */
@@ -113,18 +113,26 @@ export class Pools {
     const named = [...this.of(generation)];
     for (const pool of named) pool.generations.delete(generation);
     const unnamed = named.filter((pool) => pool.generations.size === 0);
-    for (const pool of unnamed) {
-      this.#pools.delete(pool.spec.hash);
-      this.#deps.registry.pools.give(pool.row);
-    }
+    for (const pool of unnamed) this.#remove(pool);
     return unnamed;
+  }
+
+  /** The pool goes although generations name it: `drop` each of its members. */
+  abandon(pool: Pool): void {
+    pool.generations.clear();
+    this.#remove(pool);
+  }
+
+  #remove(pool: Pool): void {
+    this.#pools.delete(pool.spec.hash);
+    this.#deps.registry.pools.give(pool.row);
   }
 
   /** Lets go of all that a member of a released pool holds. */
   drop(member: Member): void {
     const { registry, names } = this.#deps;
     for (const { slot } of member.endpoints) {
-      this.#deps.onLeft(member, slot, true);
+      this.#deps.onLeft(member, slot);
       this.#unlink(slot, member);
     }
     for (const endpoint of member.endpoints) this.#releaseEndpoint(endpoint);
@@ -152,7 +160,7 @@ export class Pools {
     for (const { slot } of member.endpoints) this.#link(slot, member);
     for (const { slot } of member.endpoints) onMembership(slot);
     for (const { slot } of before) {
-      if (!member.endpoints.some((endpoint) => endpoint.slot === slot)) this.#deps.onLeft(member, slot, false);
+      if (!member.endpoints.some((endpoint) => endpoint.slot === slot)) this.#deps.onLeft(member, slot);
     }
     this.refresh(member.pool, [member]);
     this.#deps.onEndpoints(member);

@@ -62,6 +62,7 @@ export function memberStatus(
       : { passiveFails: rememberedFails(table.members, member.row, passive.failDurationMs, wallMs) }),
     ...limitOf(member, table),
     ...(member.spec.backup === true ? { backup: true } : {}),
+    ...(member.spec.template === undefined ? {} : { template: member.spec.template }),
     inFlight: endpoints.reduce((sum, endpoint) => sum + endpoint.inFlight, 0),
     endpoints,
   };

@@ -1,14 +1,7 @@
 import type { Clock } from '../../shared/clock.ts';
 import type { MemberRows, PoolRows, SectionHash } from '../../shared/plan/types.ts';
 import type { Random } from '../../shared/random.ts';
-import {
-  FACT_DIAL_FAILURES,
-  ADMIN_DRAIN,
-  ADMIN_MAINT,
-  ADMIN_READY,
-  SLOT_ADMIN,
-  SLOT_DRAIN_DEADLINE,
-} from '../../shared/state-table/layout.ts';
+import { FACT_DIAL_FAILURES } from '../../shared/state-table/layout.ts';
 import type { StateTable, TableChunk } from '../../shared/state-table/table.ts';
 import type { CheckSpec, CompiledConfig, PoolSpec } from '../compile/compiled.ts';
 import { checkProbe } from '../health/check-probe.ts';
@@ -21,15 +14,14 @@ import { lookupName, type Lookup } from '../names/lookup.ts';
 import { Names, type WatchedName } from '../names/resolver.ts';
 import { Sources } from '../names/sources.ts';
 import { lookupSrv, type SrvLookup } from '../names/srv.ts';
-import type { AdminState, ControlEvent, UpstreamPatch, UpstreamStatus } from '../types.ts';
-import { AdminStates, checkPatch, READY, type AdminSnapshot, type EffectiveAdmin } from './admin-states.ts';
+import type { ControlEvent, UpstreamPatch, UpstreamStatus } from '../types.ts';
+import type { AdminSnapshot, EffectiveAdmin } from './admin-states.ts';
 import { DrainWatch } from './drain-watch.ts';
 import type { Drain } from './drains.ts';
+import { DerivedPools } from './derived-pools.ts';
 import { DynamicPools } from './dynamic-pools.ts';
 import {
-  adminChanged,
   bestEffortChanged,
-  drainEnded,
   nameChanged,
   nameFailed,
   recovered,
@@ -38,6 +30,7 @@ import {
   verdictChanged,
   type Happening,
 } from './events.ts';
+import { Operator } from './operator.ts';
 import { memberRows, type Member, type Pool } from './pool.ts';
 import { PassiveStrikes } from './passive.ts';
 import { Pools } from './pools.ts';
@@ -50,12 +43,6 @@ import { memberStatus } from './status.ts';
 
 /** A load waits this long for names; what resolves later joins later. */
 const NAME_WAIT_MS = 2000;
-const DEFAULT_WEIGHT = 1;
-const ADMIN_WORDS: Readonly<Record<AdminState, number>> = {
-  ready: ADMIN_READY,
-  drain: ADMIN_DRAIN,
-  maint: ADMIN_MAINT,
-};
 
 export interface UpstreamsDeps {
   readonly table: StateTable;
@@ -67,6 +54,8 @@ export interface UpstreamsDeps {
   onEndpoints(pool: SectionHash, member: number, rows: MemberRows): void;
   /** A pool found in DNS that `prepare` has handed out has other members, or a member of it other addresses. */
   onMembers(pool: SectionHash, rows: PoolRows): void;
+  /** Pools that `derive` has handed out are over. */
+  onForgetDerived(pools: readonly SectionHash[]): void;
   /** Nobody names these slots any more: their idle connections are to be closed. */
   onForget(slots: readonly number[]): void;
   /** A drain deadline passed: what still runs on these slots is to be ended. */
@@ -98,13 +87,15 @@ export class Upstreams {
   readonly #names: Names;
   readonly #sources: Sources;
   readonly #dynamic: DynamicPools;
+  /** Pools whose upstreams requests name. */
+  readonly derived: DerivedPools;
   readonly #checks: Checks;
   readonly #pools: Pools;
   readonly #slowStarts: SlowStarts;
   readonly #servers: ServerRows;
   /** Names of layer-4 servers are names of their own. */
   readonly #layer4: ServerRows;
-  readonly #admin: AdminStates;
+  readonly #operator: Operator;
   readonly #passive: PassiveStrikes;
   readonly #drains: DrainWatch;
   /** Pools whose rows went to workers: from then on they are told of changes. */
@@ -119,7 +110,14 @@ export class Upstreams {
   constructor(deps: UpstreamsDeps) {
     this.#deps = deps;
     const { table, clock, random } = deps;
-    this.#admin = new AdminStates(clock, (key) => this.#endDrain(key));
+    this.#operator = new Operator({
+      table,
+      clock,
+      pools: () => this.#pools,
+      findSlot: (address) => this.#registry.slots.find(address),
+      onCut: (slots) => deps.onCut(slots),
+      onEvent: (happening) => this.#tell(happening),
+    });
     this.#registry = new Registry({
       table,
       clock,
@@ -168,7 +166,7 @@ export class Upstreams {
       clock,
       pools: () => this.#pools,
       active: () => this.#active,
-      adminOf: (slot) => this.#adminOf(slot),
+      adminOf: (slot) => this.#operator.adminOf(slot),
       cut: (pool, slots, how) => deps.onCutPool(pool, slots, how),
       onEvent: (happening) => this.#tell(happening),
     });
@@ -179,8 +177,8 @@ export class Upstreams {
       names: this.#names,
       checks: this.#checks,
       begin: (slot, member) => this.#begin(slot, member),
-      adminOf: (slot) => openness(this.#adminOf(slot)),
-      weightOf: (member) => this.#weightOf(member),
+      adminOf: (slot) => this.#operator.openness(slot),
+      weightOf: (member) => this.#operator.weightOf(member),
       slowStarts: this.#slowStarts,
       onBestEffort: (pool) => this.#tell(bestEffortChanged(pool)),
       passiveOf: (member) => this.#passive.standing(member),
@@ -188,11 +186,11 @@ export class Upstreams {
         this.#passive.forget(member);
         this.#slowStarts.drop(member);
       },
-      onMembership: (slot) => this.#writeAdmin(slot),
+      onMembership: (slot) => this.#operator.write(slot),
       onEndpoints: (member) => this.#announce(member),
       isDrained: (member, slot) => this.#drains.isOver(member, slot),
       onStanding: (members) => this.#drains.review(members),
-      onLeft: (member, slot, ended) => this.#drains.dropped(member, slot, ended),
+      onLeft: (member, slot) => this.#drains.dropped(member, slot),
     });
     this.#sources = new Sources({
       clock,
@@ -211,6 +209,16 @@ export class Upstreams {
       onRelease: () => this.#tellForgotten(),
       onEvent: (happening) => this.#tell(happening),
     });
+    this.derived = new DerivedPools({
+      clock,
+      pools: this.#pools,
+      names: this.#names,
+      isActive: (pool) => this.#isActive(pool),
+      resolve: (names, patienceMs) => this.#resolve(names, patienceMs),
+      onReady: (pool) => void this.#handedOut.add(pool),
+      onForget: (pools) => deps.onForgetDerived(pools),
+      onRelease: (pools) => void this.#drop(pools),
+    });
   }
 
   /**
@@ -224,6 +232,7 @@ export class Upstreams {
       for (const { name } of compiled.layer4) this.#layer4.hold(name, generation);
       const slice = new Slice(this.#deps.clock);
       const pools = await this.#hold(compiled.pools, generation, slice);
+      this.derived.join(generation, pools);
       await this.#dynamic.find(pools, NAME_WAIT_MS);
       this.#assertWanted(generation);
       await this.#resolve(await this.#unresolved(pools, slice));
@@ -310,13 +319,7 @@ export class Upstreams {
    * generation names it. Throws RangeError for a weight or drain time that makes no sense.
    */
   patch(address: string, patch: UpstreamPatch): boolean {
-    const { members, slots } = this.#namedBy(address);
-    if (members.size === 0) return false;
-    checkPatch(patch);
-    this.#tell(adminChanged(address, patch));
-    this.#admin.patch(address, patch);
-    this.#adminChanged(members, slots);
-    return true;
+    return this.#operator.patch(address, patch);
   }
 
   /** A worker could not connect to the slot: perhaps the name moved. */
@@ -350,21 +353,22 @@ export class Upstreams {
 
   /** What the operator said, as JSON. */
   adminStates(): AdminSnapshot {
-    return this.#admin.snapshot();
+    return this.#operator.states.snapshot();
   }
 
   /** Call it before the first `prepare`. */
   restoreAdminStates(snapshot: AdminSnapshot): void {
-    this.#admin.restore(snapshot);
+    this.#operator.states.restore(snapshot);
   }
 
   /** Stops probes, lookups and timers, for good. */
   stop(): void {
     this.#active = null;
+    this.derived.stop();
     this.#checks.stop();
     this.#names.stop();
     this.#sources.stop();
-    this.#admin.stop();
+    this.#operator.states.stop();
     this.#slowStarts.stop();
     this.#passive.stop();
     this.#drains.stop();
@@ -381,9 +385,9 @@ export class Upstreams {
     return names;
   }
 
-  async #resolve(names: ReadonlySet<WatchedName>): Promise<void> {
+  async #resolve(names: ReadonlySet<WatchedName>, patienceMs: number = NAME_WAIT_MS): Promise<void> {
     await new Promise<void>((resolve) => {
-      const patience = this.#deps.clock.after(NAME_WAIT_MS, resolve);
+      const patience = this.#deps.clock.after(patienceMs, resolve);
       void this.#names.settle(names).then(() => {
         patience.cancel();
         resolve();
@@ -448,7 +452,9 @@ export class Upstreams {
     this.#generations.delete(generation);
     this.#servers.release(generation);
     this.#layer4.release(generation);
-    void this.#drop(this.#pools.release(generation));
+    const unnamed = this.#pools.release(generation);
+    this.derived.forget(unnamed);
+    void this.#drop(unnamed);
   }
 
   async #drop(pools: readonly Pool[]): Promise<void> {
@@ -483,7 +489,7 @@ export class Upstreams {
   }
 
   #statusOf(member: Member): UpstreamStatus {
-    const adminOf = (slot: Slot): EffectiveAdmin => this.#adminOf(slot);
+    const adminOf = (slot: Slot): EffectiveAdmin => this.#operator.adminOf(slot);
     const drainOf = (slot: Slot): Drain | undefined => this.#drains.of(member, slot);
     return memberStatus(member, this.#deps.table, adminOf, drainOf, this.#deps.clock.wall());
   }
@@ -518,61 +524,9 @@ export class Upstreams {
     });
   }
 
-  #adminOf(slot: Slot): EffectiveAdmin {
-    if (this.#admin.empty) return READY;
-    const upstreams = [...this.#pools.membersAt(slot)].map((member) => member.spec.upstream);
-    return this.#admin.effective([slot.address, ...upstreams]);
-  }
-
-  #weightOf(member: Member): number {
-    const configured = member.spec.weight ?? DEFAULT_WEIGHT;
-    if (this.#admin.empty) return configured;
-    const keys = [member.spec.upstream, ...member.endpoints.map(({ slot }) => slot.address)];
-    return this.#admin.weight(keys) ?? configured;
-  }
-
-  #writeAdmin(slot: Slot): void {
-    const { slots } = this.#deps.table;
-    const admin = this.#adminOf(slot);
-    slots.setTotal(slot.row, SLOT_DRAIN_DEADLINE, admin.deadline);
-    slots.store(slot.row, SLOT_ADMIN, ADMIN_WORDS[openness(admin)]);
-  }
-
-  /** The slot with this address or those of members with this text, and everybody who has one of them. */
-  #namedBy(key: string): { readonly members: ReadonlySet<Member>; readonly slots: ReadonlySet<Slot> } {
-    const members = new Set<Member>();
-    for (const pool of this.#pools.all()) {
-      for (const member of pool.members) if (member.spec.upstream === key) members.add(member);
-    }
-    const slots = new Set([...members].flatMap((member) => member.endpoints.map(({ slot }) => slot)));
-    const addressed = this.#registry.slots.find(key);
-    if (addressed !== undefined) slots.add(addressed);
-    for (const slot of slots) for (const member of this.#pools.membersAt(slot)) members.add(member);
-    return { members, slots };
-  }
-
-  #endDrain(key: string): void {
-    const { members, slots } = this.#namedBy(key);
-    const expired = new Set([...slots].filter((slot) => this.#adminOf(slot).expired));
-    if (expired.size === 0) return;
-    this.#adminChanged(members, expired);
-    this.#tell(drainEnded(key));
-    this.#deps.onCut([...expired].map((slot) => slot.row));
-  }
-
-  #adminChanged(members: ReadonlySet<Member>, slots: ReadonlySet<Slot>): void {
-    for (const slot of slots) this.#writeAdmin(slot);
-    for (const member of members) this.#pools.refresh(member.pool, [member]);
-  }
-
   #tell(happening: Happening): void {
     this.#deps.onEvent({ at: this.#deps.clock.wall(), ...happening });
   }
-}
-
-/** How far an address is open: past its drain deadline it is as closed as in maintenance. */
-function openness(admin: EffectiveAdmin): AdminState {
-  return admin.expired ? 'maint' : admin.state;
 }
 
 function checksOf(member: Member): RunningCheck[] {

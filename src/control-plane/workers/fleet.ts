@@ -4,7 +4,9 @@
  */
 import type { Clock, Timer } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/log.ts';
-import type { ControlMessage, WorkerMessage } from '../../shared/messages.ts';
+import type { ControlMessage, DerivedResult, WorkerMessage } from '../../shared/messages.ts';
+import type { SectionHash } from '../../shared/plan/types.ts';
+import type { CertificatePlan } from '../../shared/plan/tls.ts';
 import type { StateTable, TableChunk } from '../../shared/state-table/table.ts';
 import type { ListenerSpec } from '../compile/compiled.ts';
 import type { ListenAddress } from '../listeners/bind.ts';
@@ -41,6 +43,14 @@ export interface FleetDeps {
   onMessage(message: WorkerMessage): void;
   /** The metrics of the process, for workers that are asked for them. */
   metrics(): Promise<string | null>;
+  /** A pool of upstreams that a request names. */
+  derive(pattern: SectionHash, addresses: readonly string[]): Promise<DerivedResult>;
+  /** A worker still uses one. */
+  touchDerived(pattern: SectionHash, addresses: readonly string[]): void;
+  /** The answer to an HTTP-01 challenge; null = nobody asked for this token. */
+  challenge(token: string): Promise<string | null>;
+  /** What a client waits for. A certificate of a name is told to all workers; one of a challenge is the result. */
+  certificateWanted(name: string, challenge: boolean): Promise<CertificatePlan | null>;
   /** The plan is about to go to the workers: nothing can fail any more. */
   onCommit(generation: number): void;
   /** No exchange of the generation runs any more. */
@@ -292,6 +302,30 @@ export class Fleet {
     if (worker.thread.alive) worker.thread.post({ type: 'metrics', id, text });
   }
 
+  /** Neither of the two rejects. */
+  async #answerChallenge(worker: DataWorker, id: number, token: string): Promise<void> {
+    const text = await this.#deps.challenge(token);
+    if (worker.thread.alive) worker.thread.post({ type: 'challenge', id, text });
+  }
+
+  async #answerCertificate(worker: DataWorker, id: number, name: string, challenge: boolean): Promise<void> {
+    const certificate = await this.#deps.certificateWanted(name, challenge);
+    if (worker.thread.alive) worker.thread.post({ type: 'certificate-answer', id, certificate });
+  }
+
+  async #answerDerive(
+    worker: DataWorker,
+    { id, pattern, addresses }: Extract<WorkerMessage, { type: 'derive' }>,
+  ): Promise<void> {
+    let result: DerivedResult = { outcome: 'busy' };
+    try {
+      result = await this.#deps.derive(pattern, addresses);
+    } catch (error) {
+      this.#deps.log.error('a pool could not be derived', { error });
+    }
+    if (worker.thread.alive) worker.thread.post({ type: 'derived', id, pattern, addresses, result });
+  }
+
   #receive(worker: DataWorker, message: WorkerMessage): void {
     switch (message.type) {
       case 'server':
@@ -301,6 +335,13 @@ export class Fleet {
         return this.#lobby.admit(message.key, message.socket);
       case 'metrics-wanted':
         return void this.#answerMetrics(worker, message.id);
+      case 'derive':
+        if (message.id === 0) return this.#deps.touchDerived(message.pattern, message.addresses);
+        return void this.#answerDerive(worker, message);
+      case 'challenge-wanted':
+        return void this.#answerChallenge(worker, message.id, message.token);
+      case 'certificate-wanted':
+        return void this.#answerCertificate(worker, message.id, message.name, message.challenge);
       case 'generation-idle':
         return this.#generations.idle(worker, message.generation);
       default:

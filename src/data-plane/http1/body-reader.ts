@@ -7,6 +7,8 @@ export class BodyReader {
   done = true;
   /** 0, or the status a client deserves for broken chunks: 400, 413 or 431. */
   error = 0;
+  /** ERROR_* behind `error`. */
+  fault = 0;
   /** `Name: value` lines behind a chunked body that may be forwarded, once `done`; '' when there are none. */
   trailers = '';
 
@@ -22,6 +24,7 @@ export class BodyReader {
     this.#left = head.contentLength;
     this.done = !head.hasBody;
     this.error = 0;
+    this.fault = 0;
     this.trailers = '';
     if (head.body !== BODY_CHUNKED) return;
     this.#decoder ??= new ChunkedDecoder();
@@ -50,6 +53,7 @@ export class BodyReader {
     const next = decoder.feed(buffer, at, end, sink);
     this.done = decoder.done;
     this.error = decoder.error;
+    this.fault = decoder.fault;
     this.trailers = decoder.trailers;
     return next;
   }

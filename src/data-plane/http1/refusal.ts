@@ -23,7 +23,7 @@ export interface Refusal {
 export function refuseRequest(
   world: World,
   server: HttpServer,
-  client: Pick<ConnectionFacts, 'peer'>,
+  client: Pick<ConnectionFacts, 'peer' | 'tls'>,
   socket: Socket,
   refusal: Refusal,
 ): void {
@@ -36,7 +36,7 @@ export function refuseRequest(
 export function answerRefusal(
   world: World,
   server: HttpServer,
-  client: Pick<ConnectionFacts, 'peer'>,
+  client: Pick<ConnectionFacts, 'peer' | 'tls'>,
   refusal: Refusal,
 ): ErrorText {
   const { status, fault } = refusal;
@@ -53,7 +53,7 @@ export function answerRefusal(
 function writeRefusalLines(
   world: World,
   server: HttpServer,
-  { peer }: Pick<ConnectionFacts, 'peer'>,
+  { peer, tls = null }: Pick<ConnectionFacts, 'peer' | 'tls'>,
   { status, fault, head }: Refusal,
   bytes: number,
 ): void {
@@ -65,7 +65,7 @@ function writeRefusalLines(
     ...{ wallMs: world.clock.wall(), client: address, peer: address, host, status, bytes },
     ...{ method: head?.method ?? '', target: head?.originForm ?? '', durationMs: 0 },
     ...{ proto: head === null ? '' : protocolName(head.version) },
-    ...{ upstream: '', attempts: 0, affinity: '' as const, user: '', fault: fault === 0 ? '' : faultName(fault) },
+    ...{ upstream: '', attempts: 0, affinity: '' as const, tls, user: '', fault: fault === 0 ? '' : faultName(fault) },
   };
   for (const output of outputs) world.accessLog.write(output, record);
 }

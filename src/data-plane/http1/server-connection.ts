@@ -71,8 +71,9 @@ export class ServerConnection extends SocketFacts implements ClientSide, ClientC
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('end', () => this.#onFin());
     socket.on('drain', () => this.#onDrain());
-    // Nothing to do here: 'close' follows, and a socket without this listener would end the thread.
-    socket.on('error', () => {});
+    // 'close' follows, and a socket without this listener would end the thread.
+    // After a fault of TLS Node goes on to 'end': half of a message would look whole.
+    socket.on('error', () => void socket.destroy());
     socket.on('close', (broken: boolean) => this.#onClose(broken));
     this.#armIdle();
   }
@@ -289,7 +290,7 @@ export class ServerConnection extends SocketFacts implements ClientSide, ClientC
     const next = this.#body.feed(input, at, input.length, this);
     if (this.#body.error !== 0) {
       countLimit(this.#world, this.#server!.row, limitOfBody(this.#body.error));
-      this.#failRequest(this.#body.error);
+      this.#failRequest(this.#body.error, this.#body.fault);
       return -1;
     }
     if (this.#body.done) this.#waits.endBody();
@@ -454,9 +455,9 @@ export class ServerConnection extends SocketFacts implements ClientSide, ClientC
   }
 
   /** The body of the running request is broken or does not come. */
-  #failRequest(status: number): void {
+  #failRequest(status: number, fault = 0): void {
     this.#keepAlive = false;
-    this.#exchange?.onRequestFailed(status);
+    this.#exchange?.onRequestFailed(status, fault);
   }
 
   #abortExchange(): void {

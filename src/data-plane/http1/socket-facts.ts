@@ -38,7 +38,7 @@ export abstract class SocketFacts implements ConnectionFacts {
   /** Its listener is still served, and its handshake would be held to the same policy today. */
   mayStay(server: HttpServer | undefined): boolean {
     if (server === undefined) return false;
-    return this.tls === null || server.tls?.find(this.tls.serverName)?.key === this.tls.policyKey;
+    return this.tls === null || server.tls?.find(this.tls.serverName, this.raw)?.key === this.tls.policyKey;
   }
 
   get peerPort(): number {

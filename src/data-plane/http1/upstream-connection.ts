@@ -4,7 +4,8 @@
  * retries; it tells its user what happened.
  */
 import type { Socket } from 'node:net';
-import { dialOptions } from '../../shared/net/address.ts';
+import { dialOptions, joinHostPort } from '../../shared/net/address.ts';
+import { describeTlsFault } from '../../shared/net/upstream-tls.ts';
 import type { EndpointPlan, SectionHash } from '../../shared/plan/types.ts';
 import type { Endpoints, OpenConnection, UpstreamContext } from '../pool/endpoints.ts';
 import { resetCarrier, type Carrier } from '../pool/carrier.ts';
@@ -145,10 +146,22 @@ export class UpstreamConnection implements UpstreamSide, OpenConnection, Expirab
     this.#writer = new MessageWriter(socket);
     socket.on('end', () => this.#onFin());
     socket.on('drain', () => this.#onDrain());
-    socket.on('error', (error: NodeJS.ErrnoException) => {
-      this.#errorCode = error.code ?? error.message;
-    });
+    socket.on('error', (error: NodeJS.ErrnoException) => this.#onError(error));
     socket.on('close', () => this.#onClose());
+  }
+
+  #onError(error: NodeJS.ErrnoException): void {
+    this.#errorCode = error.code ?? error.message;
+    if (!this.#carrier.secured) return;
+    // After a fault of TLS (a broken record, an alert) Node goes on to 'end': a cut answer would look whole.
+    this.#socket.destroy();
+    // By TLS 1.3 a server refuses a client's certificate behind the handshake.
+    if (this.#errorCode.startsWith('ERR_SSL'))
+      this.#context.legFailed(this.slot, describeTlsFault(error, this.#where, ''));
+  }
+
+  get #where(): string {
+    return joinHostPort(this.#endpoint.host, this.#endpoint.port);
   }
 
   /** An idle connection gets its next user. */

@@ -10,7 +10,7 @@ import type { IpAddress } from '../../shared/net/ip.ts';
 import { LIMIT_TRAILERS, SERVER_TIMEOUTS } from '../../shared/state-table/layout.ts';
 import { trailerLines } from '../../shared/http2/response-head.ts';
 import { ClientWaits } from '../http1/client-waits.ts';
-import { VERSION_HTTP2, type Head } from '../http1/head.ts';
+import { BODY_NONE, VERSION_HTTP2, type Head } from '../http1/head.ts';
 import { MAX_TRAILER_BYTES, MAX_TRAILER_FIELDS } from '../http1/limits.ts';
 import { answerRefusal, countLimit } from '../http1/refusal.ts';
 import { parseRequestHead } from '../http1/request-parser.ts';
@@ -26,6 +26,7 @@ import type { Generation, HttpServer } from '../server.ts';
 import type { Expirable } from '../wheel.ts';
 import type { World } from '../world.ts';
 import type { ClientSession } from './client-session.ts';
+import { cutStream } from './cut-stream.ts';
 import { requestText, type RequestText } from './request-text.ts';
 import { fieldsByName, responseFields } from './response-fields.ts';
 
@@ -54,6 +55,7 @@ export class ClientStream implements ClientSide, ConnectionFacts, Expirable {
   /** The end of the response may be trailers. */
   #waitsForTrailers = false;
   #trailersOut = '';
+  #bodyless = false;
   #opensTunnel = false;
   /** A tunnel was refused in a way that HTTP/2 cannot tell: the body of that answer goes nowhere. */
   #muted = false;
@@ -192,6 +194,7 @@ export class ClientStream implements ClientSide, ConnectionFacts, Expirable {
     // A 2xx would tell the client that its tunnel is open (RFC 8441 section 4).
     this.#muted = this.#opensTunnel && status < 300;
     this.#waitsForTrailers = isUnsized(body) && !this.#muted;
+    this.#bodyless = body === BODY_NONE || this.#muted;
     this.#fields = this.#muted ? responseFields(502, '') : responseFields(status, lines);
     this.#waits.beginResponse(this.#server.options, this.#bodyDone);
   }
@@ -220,8 +223,15 @@ export class ClientStream implements ClientSide, ConnectionFacts, Expirable {
     this.#finished();
   }
 
+  /** A response that is known to be empty is one frame: what gRPC calls Trailers-Only must be. */
   flush(): void {
-    this.#respond(false);
+    if (this.#fields !== null) this.#respond(this.#isEmpty(this.#fields));
+  }
+
+  #isEmpty(fields: readonly string[]): boolean {
+    if (this.#waitsForTrailers) return false;
+    const length = fields.indexOf('content-length');
+    return length >= 0 && length % 2 === 0 ? fields[length + 1] === '0' : this.#bodyless;
   }
 
   /** `ended`: nothing follows the head. */
@@ -311,9 +321,7 @@ export class ClientStream implements ClientSide, ConnectionFacts, Expirable {
     this.#cut = true;
     const stream = this.#stream;
     if (stream.destroyed) return;
-    if (!stream.closed) stream.close(code);
-    // One that nobody reads would never close.
-    stream.resume();
+    cutStream(stream, code);
     this.#waits.wait(STUCK_MS);
   }
 

@@ -131,7 +131,8 @@ export class UpstreamStream implements UpstreamSide, Expirable {
   }
 
   #sendTrailers(stream: ClientHttp2Stream): void {
-    const fields: Record<string, string[]> = {};
+    // Without a prototype: a client may call a field `constructor`.
+    const fields = Object.create(null) as Record<string, string[]>;
     for (const line of this.#trailersOut.split('\r\n')) {
       const [, name, value] = TRAILER_LINE.exec(line) ?? [];
       if (name !== undefined) (fields[name.toLowerCase()] ??= []).push(value ?? '');

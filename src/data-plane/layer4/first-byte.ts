@@ -45,6 +45,10 @@ export class FirstByte implements Expirable {
 }
 
 /** null where the pool does not ask for it. */
-export function firstByteOf(wheel: TimerWheel, timeoutMs: number | undefined, watch: TryWatch | null): FirstByte | null {
+export function firstByteOf(
+  wheel: TimerWheel,
+  timeoutMs: number | undefined,
+  watch: TryWatch | null,
+): FirstByte | null {
   return timeoutMs === undefined || watch === null ? null : new FirstByte(wheel, timeoutMs, watch);
 }

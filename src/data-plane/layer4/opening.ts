@@ -5,6 +5,7 @@
 import type { IpAddress } from '../../shared/net/ip.ts';
 import { readProxyHeader, type ProxyEnds } from '../../shared/net/proxy-header-reader.ts';
 import type { Pool } from '../pool/pool.ts';
+import type { TlsFacts } from '../route/tls-facts.ts';
 import { FlowView } from './flow-view.ts';
 import type { FlowRequest } from './flow-request.ts';
 import { RouteWalk, sendsHeader, type FlowRoute, type Progress } from './routes.ts';
@@ -36,6 +37,8 @@ export class Opening {
   #headerStep: { readonly kind: 'header'; readonly timeoutMs: number } | null = null;
   /** No byte will follow. */
   #ended = false;
+  /** Of the TLS that was ended here; null = none was. */
+  tls: TlsFacts | null = null;
 
   constructor(routes: readonly FlowRoute<Pool>[], request: FlowRequest) {
     this.#walk = new RouteWalk(routes);
@@ -49,10 +52,23 @@ export class Opening {
     return this.#view.bytes;
   }
 
-  /** The name that a ClientHello among them asks for, '' = none is there. */
+  /** The name that the client asked for in the handshake, or in a ClientHello that goes on; '' = none is known. */
   get serverName(): string {
     const { hello } = this.#view;
-    return typeof hello === 'number' ? '' : hello.serverName;
+    return (typeof hello === 'number' ? '' : hello.serverName) || (this.tls?.serverName ?? '');
+  }
+
+  /** The payload, which somebody else reads from now on. */
+  take(): Buffer {
+    const { bytes } = this.#view;
+    this.#view.bytes = NO_BYTES;
+    return bytes;
+  }
+
+  /** The bytes that follow come from inside of TLS. */
+  secured(facts: TlsFacts): void {
+    this.tls = facts;
+    this.#ended = false;
   }
 
   /** Takes bytes over. */

@@ -105,8 +105,4 @@ describe('walk', () => {
     assert.equal(walk([ssh]).next(view('x')), 'none');
     assert.equal(walk([{ match: [], handle: [] }]).next(view('')), 'none');
   });
-
-  test('a handler that cannot run here is refused when routes are compiled', () => {
-    assert.throws(() => walk([{ match: [], handle: [{ handler: 'tls', alpn: [] }] }]), /'tls' is not supported yet/);
-  });
 });

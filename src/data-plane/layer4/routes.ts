@@ -1,9 +1,9 @@
 /** Routes of layer 4, compiled, and the walk of one connection through them. PURE. */
-import { ConfigError } from '../../shared/config-error.ts';
 import { compilePrefixes, type PrefixSet } from '../../shared/net/cidr.ts';
 import type { IpAddress } from '../../shared/net/ip.ts';
-import type { Layer4HandlerPlan, Layer4ProxyPlan, Layer4RoutePlan } from '../../shared/plan/layer4.ts';
+import type { Layer4HandlerPlan, Layer4ProxyPlan, Layer4RoutePlan, Layer4TlsPlan } from '../../shared/plan/layer4.ts';
 import type { SectionHash } from '../../shared/plan/types.ts';
+import { TlsPolicies } from '../tls/policies.ts';
 import { MORE, YES } from './answer.ts';
 import type { FlowMatcher, FlowView } from './flow-view.ts';
 import { compileSets } from './match/compile.ts';
@@ -17,6 +17,7 @@ export interface FlowRoute<Pool> {
 export type FlowStep<Pool> =
   | { readonly kind: 'proxy'; readonly pool: Pool; readonly plan: Layer4ProxyPlan }
   | ReceiveProxyStep
+  | { readonly kind: 'tls'; readonly policies: TlsPolicies }
   | { readonly kind: 'subroute'; readonly routes: readonly FlowRoute<Pool>[] }
   | { readonly kind: 'close' }
   | { readonly kind: 'echo' };
@@ -28,7 +29,6 @@ export interface ReceiveProxyStep {
   readonly timeoutMs: number;
 }
 
-/** Throws `ConfigError` for what cannot run here. */
 export function compileRoutes<Pool>(
   routes: readonly Layer4RoutePlan[],
   poolOf: (hash: SectionHash) => Pool,
@@ -53,8 +53,13 @@ function compileStep<Pool>(plan: Layer4HandlerPlan, poolOf: (hash: SectionHash) 
     case 'echo':
       return { kind: plan.handler };
     case 'tls':
-      throw new ConfigError("the handler 'tls' is not supported yet");
+      return { kind: 'tls', policies: compileTls(plan) };
   }
+}
+
+function compileTls({ policies, handshakeTimeoutMs, asks }: Layer4TlsPlan): TlsPolicies {
+  const rest = asks === undefined ? {} : { asks };
+  return new TlsPolicies({ listeners: [], strictSniHost: false, policies, handshakeTimeoutMs, ...rest });
 }
 
 /** Whether this peer's connection begins with a PROXY header. */

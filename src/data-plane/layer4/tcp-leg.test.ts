@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually, startScripted } from '../../../test/support/backend.ts';
-import { UpstreamLeg, type UpstreamLegOwner } from './tcp-leg.ts';
+import { PlainUpstreamLeg, type UpstreamLegOwner } from './tcp-leg.ts';
 
 /** A connection to a server, and what is told of it. */
 async function dial(port: number) {
@@ -25,7 +25,7 @@ async function dial(port: number) {
     onTunnelDrain: () => {},
   };
   const endpoint = { slot: 0, check: -1, host: '127.0.0.1', port };
-  const leg = new UpstreamLeg(endpoint, undefined, Buffer.alloc(1024), owner, sink);
+  const leg = new PlainUpstreamLeg(endpoint, undefined, Buffer.alloc(1024), owner, sink);
   await connected.promise;
   return { leg, told };
 }

@@ -10,7 +10,7 @@ import { UpstreamSocket } from '../http1/upstream-socket.ts';
 import type { RawSide, TunnelEnd } from '../proxy/sides.ts';
 
 /** The first keep-alive probe of a silent connection; how many follow is the system's business. */
-const KEEP_ALIVE_PROBE_MS = 15_000;
+export const KEEP_ALIVE_PROBE_MS = 15_000;
 
 export interface LegOwner {
   onLegRead(leg: TcpLeg, bytes: number): void;
@@ -25,8 +25,26 @@ export abstract class TcpLeg implements RawSide {
   sink: TunnelEnd;
   closed = false;
   protected readonly owner: LegOwner;
+  /** What is read and written: the connection, or the TLS over it. */
   protected abstract readonly socket: Socket;
   #paused = false;
+  /** TLS may break over a connection that closes well. */
+  #failed = false;
+  readonly #onEnd = (): void => this.sink.onTunnelFin();
+  readonly #onDrain = (): void => {
+    this.owner.onLegDrained(this);
+    this.sink.onTunnelDrain();
+  };
+  readonly #onError = (error: NodeJS.ErrnoException): void => {
+    this.#failed = true;
+    this.onError(error);
+    // After a fault of TLS (a broken record, an alert) Node goes on to 'end', as if all were said.
+    this.socket.destroy();
+  };
+  readonly #onClose = (broken: boolean): void => {
+    this.closed = true;
+    this.onClosed(broken || this.#failed);
+  };
 
   constructor(owner: LegOwner, sink: TunnelEnd) {
     this.owner = owner;
@@ -40,14 +58,19 @@ export abstract class TcpLeg implements RawSide {
 
   protected watch(): void {
     const { socket } = this;
-    socket.on('end', () => this.sink.onTunnelFin());
-    socket.on('drain', () => this.#onDrain());
-    // Nothing to do here: 'close' follows, and a socket without this listener would end the thread.
-    socket.on('error', (error: NodeJS.ErrnoException) => this.onError(error));
-    socket.on('close', (broken: boolean) => {
-      this.closed = true;
-      this.onClosed(broken);
-    });
+    socket.on('end', this.#onEnd);
+    socket.on('drain', this.#onDrain);
+    socket.on('error', this.#onError);
+    socket.on('close', this.#onClose);
+  }
+
+  /** Somebody else watches it from the same turn on: without a listener for errors a socket would end the thread. */
+  protected unwatch(): void {
+    const { socket } = this;
+    socket.off('end', this.#onEnd);
+    socket.off('drain', this.#onDrain);
+    socket.off('error', this.#onError);
+    socket.off('close', this.#onClose);
   }
 
   protected onError(_error: NodeJS.ErrnoException): void {}
@@ -95,25 +118,47 @@ export abstract class TcpLeg implements RawSide {
   reset(): void {
     resetSocket(this.socket);
   }
-
-  #onDrain(): void {
-    this.owner.onLegDrained(this);
-    this.sink.onTunnelDrain();
-  }
 }
 
-/** The client's side: an accepted socket. */
+/** The client's side: an accepted socket, or TLS over it. */
 export class ClientLeg extends TcpLeg {
-  protected readonly socket: Socket;
+  protected socket: Socket;
+  readonly #raw: Socket;
+  readonly #onData = (chunk: Buffer): void => this.take(chunk, chunk.length, true);
 
   constructor(socket: Socket, owner: LegOwner, sink: TunnelEnd) {
     super(owner, sink);
     this.socket = socket;
-    socket.allowHalfOpen = true;
+    this.#raw = socket;
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_PROBE_MS);
+    this.#read();
+  }
+
+  /** The connection as it came, for a handshake. This leg hears nothing of it until `carry`. */
+  release(unread: Buffer): Socket {
+    const { socket } = this;
+    socket.pause();
+    socket.off('data', this.#onData);
+    this.unwatch();
+    if (unread.length > 0) socket.unshift(unread);
+    return socket;
+  }
+
+  /** Goes on over the TLS that the connection carries now. */
+  carry(socket: Socket): void {
+    this.socket = socket;
+    this.#read();
+  }
+
+  override reset(): void {
+    resetSocket(this.socket, this.#raw);
+  }
+
+  #read(): void {
+    this.socket.allowHalfOpen = true;
     this.watch();
-    socket.on('data', (chunk: Buffer) => this.take(chunk, chunk.length, true));
+    this.socket.on('data', this.#onData);
   }
 }
 
@@ -124,8 +169,15 @@ export interface UpstreamLegOwner extends LegOwner {
   onWriteFailed(leg: UpstreamLeg): void;
 }
 
-/** The server's side: dialled, and read into a buffer that all such sides of a worker share. */
-export class UpstreamLeg extends TcpLeg {
+/** The server's side. */
+export interface UpstreamLeg extends TcpLeg {
+  readonly slot: number;
+  /** It was reached; before that its end is a dial that failed. */
+  readonly connected: boolean;
+}
+
+/** A server in the clear, read into a buffer that all such sides of a worker share. */
+export class PlainUpstreamLeg extends TcpLeg implements UpstreamLeg {
   readonly slot: number;
   connected = false;
   protected readonly socket: Socket;

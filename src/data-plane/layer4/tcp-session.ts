@@ -2,9 +2,10 @@
  * One TCP connection of a layer-4 server: its opening, the tries to reach a server, and the relay until both
  * directions ended. One deadline on the wheel watches whatever it waits for.
  *
- * Phases: opening → dialling → relay → closed, or opening → echo → closed.
+ * Phases: opening → dialling → relay → closed, or opening → echo → closed; TLS with the client comes between two openings.
  */
 import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { parseIp } from '../../shared/net/ip.ts';
 import type { ProxyTlvPlan } from '../../shared/plan/layer4.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
@@ -28,7 +29,10 @@ import type { Pool } from '../pool/pool.ts';
 import type { Dial } from '../proxy/pool-tries.ts';
 import type { TunnelEnd } from '../proxy/sides.ts';
 import { Tunnel } from '../proxy/tunnel.ts';
+import type { TlsFacts } from '../route/tls-facts.ts';
 import type { Generation } from '../server.ts';
+import type { SecureOwner } from '../tls/front.ts';
+import type { TlsPolicies } from '../tls/policies.ts';
 import { Deadline, type Expirable } from '../wheel.ts';
 import { connectionHeader } from './connection-header.ts';
 import { Echo } from './echo.ts';
@@ -36,7 +40,8 @@ import { firstByteOf, type FirstByte } from './first-byte.ts';
 import { FlowRequest } from './flow-request.ts';
 import { Opening, type Opened } from './opening.ts';
 import type { Layer4Server } from './server.ts';
-import { ClientLeg, UpstreamLeg, type TcpLeg, type UpstreamLegOwner } from './tcp-leg.ts';
+import { SecureUpstreamLeg, type SecureLegOwner } from './secure-leg.ts';
+import { ClientLeg, PlainUpstreamLeg, type TcpLeg, type UpstreamLeg } from './tcp-leg.ts';
 import { TcpTries, type TcpDialler } from './tcp-tries.ts';
 import type { Layer4World } from './world.ts';
 
@@ -47,14 +52,14 @@ const GOODBYE_MS = 1000;
 /** Once a write to a server has failed, all that it ever said is in the kernel: more than time enough to read it. */
 const LAST_WORDS_MS = 100;
 
-type Phase = 'opening' | 'dialling' | 'relay' | 'echo' | 'last-words' | 'goodbye' | 'ending' | 'closed';
+type Phase = 'opening' | 'handshake' | 'dialling' | 'relay' | 'echo' | 'last-words' | 'goodbye' | 'ending' | 'closed';
 
 export interface SessionOwner {
   /** Both sides are closed. */
   sessionClosed(session: TcpSession): void;
 }
 
-export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expirable {
+export class TcpSession implements SecureLegOwner, SecureOwner, TcpDialler, TunnelEnd, Expirable {
   readonly place: Place | null;
   readonly #owner: SessionOwner;
   readonly #world: Layer4World;
@@ -139,6 +144,8 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
         return this.#client.close();
       case 'echo':
         return this.#echo();
+      case 'tls':
+        return this.#secure(opened.policies);
       case 'proxy':
         return this.#proxy(opened.pool.current, opened.plan.proxyTlvs);
     }
@@ -149,6 +156,30 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
     if (this.#awaits === kind) return;
     this.#awaits = kind;
     this.#world.wheel.arm(this.#deadline, timeoutMs);
+  }
+
+  /** Whose client has half-closed already can shake no hands. */
+  #secure(policies: TlsPolicies): void {
+    if (this.#clientEnded) return this.#client.reset();
+    this.#phase = 'handshake';
+    this.#world.wheel.disarm(this.#deadline);
+    const raw = this.#client.release(this.#opening!.take());
+    this.#world.tls.accept(policies, this.#server.row, raw, '', null, this);
+    raw.resume();
+  }
+
+  onSecure(socket: TLSSocket, _raw: Socket, facts: TlsFacts): void {
+    this.#phase = 'opening';
+    this.#awaits = '';
+    this.#late = false;
+    this.#client.carry(socket);
+    this.#opening!.secured(facts);
+    this.#open();
+  }
+
+  onHandshakeFailed(): void {
+    this.#client.closed = true;
+    this.#finish();
   }
 
   #echo(): void {
@@ -201,11 +232,20 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
     const { facts, wheel, readBuffer } = this.#world;
     facts.count(endpoint.slot, FACT_DIALS, 1);
     facts.add(endpoint.slot, FACT_CONNECTIONS, 1);
-    const { localAddress } = this.#tries!.pool.section.transport;
-    const leg = new UpstreamLeg(endpoint, localAddress, readBuffer, this, this);
-    this.#upstream = leg;
+    const { pool, position } = this.#tries!;
+    const { localAddress } = pool.section.transport;
+    const way = pool.legs?.to(position, endpoint.port) ?? null;
     wheel.arm(this.#deadline, timeoutMs);
+    const leg =
+      way === null
+        ? new PlainUpstreamLeg(endpoint, localAddress, readBuffer, this, this)
+        : new SecureUpstreamLeg(this.#world, endpoint, localAddress, way, this.#header(), this, this);
+    this.#upstream = leg;
     return leg;
+  }
+
+  onHandshake(timeoutMs: number): void {
+    if (timeoutMs > 0) this.#world.wheel.arm(this.#deadline, timeoutMs);
   }
 
   onDialled(leg: UpstreamLeg): void {
@@ -214,7 +254,9 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
     this.#firstByte = firstByteOf(this.#world.wheel, tries.pool.section.passive?.firstByteTimeoutMs, tries.watch);
     if (this.#firstByte === null) tries.watch?.connected();
     this.#world.facts.count(leg.slot, FACT_REQUESTS, 1);
-    this.#relay(leg, this.#client, this.#opening!);
+    // In front of TLS it was sent already.
+    const header = leg instanceof SecureUpstreamLeg ? null : this.#header();
+    this.#relay(leg, this.#client, this.#opening!, header);
   }
 
   onDialFailed(leg: UpstreamLeg, code: string): void {
@@ -232,7 +274,7 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
 
   // --- relay --------------------------------------------------------------------------------------
 
-  #relay(upstream: UpstreamLeg, client: ClientLeg, opening: Opening): void {
+  #relay(upstream: UpstreamLeg, client: ClientLeg, opening: Opening, header: Buffer | null): void {
     this.#opening = null;
     this.#phase = 'relay';
     this.#activeAt = this.#world.wheel.now;
@@ -241,20 +283,22 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
     this.#tunnel = tunnel;
     client.sink = tunnel.fromClient;
     upstream.sink = tunnel.fromUpstream;
-    if (this.#sendFirst(upstream, opening)) client.resume();
+    if (this.#sendFirst(upstream, opening, header)) client.resume();
     else client.pause();
     if (this.#clientEnded) tunnel.fromClient.onTunnelFin();
   }
 
-  /** PROXY header and what the client sent so far, in one segment if they fit. False = the server is full. */
-  #sendFirst(upstream: UpstreamLeg, opening: Opening): boolean {
-    const { bytes: early } = opening;
+  /** The PROXY header, null = none is sent. */
+  #header(): Buffer | null {
     const { proxyProtocol } = this.#tries!.pool.section.transport;
-    let first = early;
-    if (proxyProtocol !== undefined) {
-      const header = connectionHeader(proxyProtocol, this.#tlvs, this.#request, opening.serverName);
-      first = early.length === 0 ? header : Buffer.concat([header, early]);
-    }
+    return proxyProtocol === undefined
+      ? null
+      : connectionHeader(proxyProtocol, this.#tlvs, this.#request, this.#opening!);
+  }
+
+  /** PROXY header and what the client sent so far, in one segment if they fit. False = the server is full. */
+  #sendFirst(upstream: UpstreamLeg, { bytes: early }: Opening, header: Buffer | null): boolean {
+    const first = header === null ? early : Buffer.concat([header, early]);
     if (early.length > 0) {
       this.#world.facts.count(upstream.slot, FACT_BYTES_SENT, early.length);
       this.#firstByte?.sent();
@@ -303,6 +347,7 @@ export class TcpSession implements UpstreamLegOwner, TcpDialler, TunnelEnd, Expi
         return this.#onLastWords();
       case 'goodbye':
         return this.abort();
+      case 'handshake':
       case 'ending':
       case 'closed':
     }

@@ -85,6 +85,11 @@ export class Pool implements PoolView {
     this.current = next;
   }
 
+  /** No member is there any more. */
+  retire(): void {
+    for (const seat of this.#members) Object.assign(seat, GONE);
+  }
+
   /** A member that stays keeps its seat, so that every form hears of its changes. */
   #takeSeats(before: readonly Seat[]): void {
     const left = new Map(before.map((seat) => [seat.member, seat]));

@@ -43,7 +43,8 @@ function accessRecord(
     upstream: tries?.upstream ?? '',
     attempts: tries?.attempts ?? 0,
     affinity: request.affinity,
+    tls: request.tls,
     user: request.notes?.user ?? '',
-    fault: '',
+    fault: request.fault,
   };
 }

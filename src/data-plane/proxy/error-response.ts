@@ -22,15 +22,17 @@ export interface ErrorText {
   readonly body: string;
 }
 
-/** What a client is told, and `{http.error.message}` of a failure of ours. */
-export function errorSentence(status: number): string {
-  return SENTENCES[status] ?? reasonOf(status);
+/**
+ * What a client is told, and `{http.error.message}` of a failure of ours. `why`: half a sentence, in words of ours; '' =
+ * there is nothing more to say.
+ */
+export function errorSentence(status: number, why: string = ''): string {
+  const sentence = SENTENCES[status] ?? reasonOf(status);
+  return why === '' ? sentence : `${sentence.replace(/\.$/, '')}: ${why}.`;
 }
 
-/** `why`: half a sentence, in words of ours; '' = there is nothing more to say. */
 export function errorText(status: number, wallMs: number, why: string = ''): ErrorText {
-  const sentence = errorSentence(status);
-  const body = why === '' ? `${sentence}\n` : `${sentence.replace(/\.$/, '')}: ${why}.\n`;
+  const body = `${errorSentence(status, why)}\n`;
   return { lines: linesOf(errorFields(body.length, wallMs)), body };
 }
 

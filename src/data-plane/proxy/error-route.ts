@@ -1,12 +1,11 @@
 /** What the error routes of a server (`handle_errors`) make of a failure. Only before the first byte of a response. */
-import type { Pool } from '../pool/pool.ts';
 import type { CompiledRouter } from '../route/compile.ts';
 import { createRouteState, type Decision, type RouteState } from '../route/decision.ts';
 import { notesOf, type RequestError } from '../route/notes.ts';
 import { finishOwnFields } from '../route/response-ops.ts';
 import type { RequestFacts } from './request-facts.ts';
 
-export interface ErrorAnswer {
+export interface ErrorAnswer<Pool> {
   /** Never an error again. */
   readonly decision: Exclude<Decision<Pool>, { readonly kind: 'error' }>;
   readonly state: RouteState;
@@ -17,12 +16,12 @@ export interface ErrorAnswer {
  * whose error then counts. Method and target are those received, as in Caddy; header fields stay as handlers left them,
  * and fields already set for the response (`responseFields`) go out unless the error routes set their own.
  */
-export function routeError(
+export function routeError<Pool>(
   router: CompiledRouter<Pool>,
   request: RequestFacts,
   error: RequestError,
   responseFields: readonly string[],
-): ErrorAnswer | null {
+): ErrorAnswer<Pool> | null {
   const notes = notesOf(request);
   notes.error = error;
   request.method = request.head.method;

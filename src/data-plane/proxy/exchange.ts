@@ -5,6 +5,7 @@
  */
 import type { ServerIndex } from '../../shared/plan/types.ts';
 import { LIMIT_REQUEST_BODY, SERVER_BYTES_IN, SERVER_LIMITS } from '../../shared/state-table/layout.ts';
+import { describeRule, faultName } from '../http1/errors.ts';
 import type { Head } from '../http1/head.ts';
 import type { Pool } from '../pool/pool.ts';
 import {
@@ -165,7 +166,8 @@ export class Exchange extends RequestFacts implements PassUser, RelayUser {
     this.body.replace(this.head, body);
   }
 
-  answerError(status: number, message: string = errorSentence(status)): void {
+  /** `sentence`: what the client reads when no route answers. */
+  answerError(status: number, message: string = errorSentence(status), sentence: string = errorSentence(status)): void {
     const { errorRouter } = this.#server;
     // What goes wrong on the way to an error page is answered plainly.
     const isFirst = (this.notes?.error ?? null) === null;
@@ -176,7 +178,8 @@ export class Exchange extends RequestFacts implements PassUser, RelayUser {
       return;
     }
     const plain = isFirst ? (this.notes?.error?.status ?? status) : status;
-    this.#send(plainError(plain, this.left, this.#world.clock.wall(), this));
+    const text = plain === status ? sentence : errorSentence(plain);
+    this.#send(plainError(plain, this.left, this.#world.clock.wall(), this, text));
   }
 
   #send(own: OwnResponse): void {
@@ -217,7 +220,7 @@ export class Exchange extends RequestFacts implements PassUser, RelayUser {
   }
 
   /** The request body is broken (400), does not come (408), is too large (413) or is not taken by the upstream (504). */
-  onRequestFailed(status: number): void {
+  onRequestFailed(status: number, fault: number = 0): void {
     // A response that is only on its way out goes on: the connection ends behind it.
     if (this.over || this.response.ending) return;
     if (status === 504) this.#pass?.notTaken();
@@ -226,7 +229,9 @@ export class Exchange extends RequestFacts implements PassUser, RelayUser {
     this.#wait = null;
     this.#pass?.abandon();
     if (!this.response.begun) {
-      this.answerError(status);
+      const sentence = errorSentence(status, fault === 0 ? '' : describeRule(fault));
+      this.fault = fault === 0 ? '' : faultName(fault);
+      this.answerError(status, sentence, sentence);
       return;
     }
     this.clientSide.reset();

@@ -3,7 +3,7 @@ import type { RespondDecision } from '../route/decision.ts';
 import { encodeFields, type CompiledEncoding } from '../route/encode.ts';
 import { applyDeferred, finishOwnFields, startOwnFields, type LeftForResponse } from '../route/response-ops.ts';
 import type { RequestView } from '../route/request-view.ts';
-import { errorFields, errorSentence } from './error-response.ts';
+import { errorFields } from './error-response.ts';
 import { linesOf } from './hop-fields.ts';
 
 export interface OwnResponse {
@@ -40,8 +40,9 @@ export function plainError(
   left: LeftForResponse | null,
   wallMs: number,
   request: RequestView,
+  sentence: string,
 ): OwnResponse {
-  const body = Buffer.from(`${errorSentence(status)}\n`, 'latin1');
+  const body = Buffer.from(`${sentence}\n`, 'latin1');
   const early = { responseFields: left?.responseFields ?? [], responseOps: [] };
   const lines = linesOf(finishOwnFields(errorFields(body.length, wallMs), status, early, request));
   return { status, lines, body, encoding: null };

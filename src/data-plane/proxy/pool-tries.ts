@@ -3,6 +3,7 @@
  * fails. Every eligible member is tried at most once before anything is tried twice. How an endpoint is
  * dialled is left to those who extend it.
  */
+import type { Timer } from '../../shared/clock.ts';
 import type { EndpointPlan } from '../../shared/plan/types.ts';
 import { FACT_DIAL_FAILURES, FACT_IN_FLIGHT, FACT_RETRIES, FACT_SPILLS } from '../../shared/state-table/layout.ts';
 import { NO_CONNECTION_FREE } from '../pool/connection-gate.ts';
@@ -66,6 +67,8 @@ export abstract class PoolTries implements Waiter {
   #ticket: Ticket | null = null;
   /** It stood first in a line, and passes those who wait there: what it waited with. */
   #turn: Ticket | null = null;
+  /** It pauses before the next round of tries; null when it does not. */
+  #pause: Timer | null = null;
   #localTrouble = false;
   #refusals = 0;
 
@@ -160,6 +163,8 @@ export abstract class PoolTries implements Waiter {
   /** The endpoint is done with this request, well or badly, or nobody waits for it any more. A dial that nobody waits for any more is given up. */
   leave(): void {
     if (this.#ticket !== null) this.#quit(this.#ticket);
+    this.#pause?.cancel();
+    this.#pause = null;
     if (this.endpoint === null) return;
     this.#dial?.close();
     this.#dial = null;
@@ -289,10 +294,11 @@ export abstract class PoolTries implements Waiter {
       return;
     }
     if (this.attempts === 0) this.#idleRounds += 1;
-    this.#world.clock.after(retry.tryIntervalMs, () => this.#again());
+    this.#pause = this.#world.clock.after(retry.tryIntervalMs, () => this.#again());
   }
 
   #again(): void {
+    this.#pause = null;
     if (this.#user.over) return;
     this.#request.forgetTried();
     this.next();

@@ -49,6 +49,8 @@ export abstract class RequestFacts implements RequestView, PickRequest {
   stickyPosition = -1;
   stickyAction: StickyAction = 'keep';
   spilledFrom = -1;
+  /** The rule that its body breaks, a word of `http1/errors.ts`; ''. */
+  fault = '';
 
   readonly #connection: ConnectionFacts;
   #vars: Map<string, string> | null = null;

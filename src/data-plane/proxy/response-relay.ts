@@ -70,6 +70,8 @@ export class ResponseRelay implements EncoderUser {
   /** `holdBytes`: the head waits for that much of the body, or its end. `encoding`: `lines` say so already; null = none. */
   begin(head: Head, reason: string, lines: string, holdBytes: number, encoding: CompiledEncoding | null): void {
     const { status, body: framing } = head;
+    // Of a response before this one, which broke off while it was held.
+    this.#held = null;
     if (holdBytes > 0 && framing !== BODY_NONE && !this.#dropsBody) {
       this.#held = { status, reason, lines, framing, encoding, body: new WaitingBody(holdBytes) };
     } else {

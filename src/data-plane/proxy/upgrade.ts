@@ -22,11 +22,7 @@ export interface Upgrade {
 }
 
 /** `onEnd` runs once, with the bytes the client got. What is returned can end it in an orderly way; null = nothing can. */
-export function beginTunnel(
-  world: World,
-  upgrade: Upgrade,
-  onEnd: (sentBytes: number) => void,
-): LimitedStream | null {
+export function beginTunnel(world: World, upgrade: Upgrade, onEnd: (sentBytes: number) => void): LimitedStream | null {
   const { client, upstream, slot, serverRow } = upgrade;
   const finish = (): void => {
     stream?.end();

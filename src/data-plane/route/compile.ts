@@ -11,6 +11,7 @@ import type {
 import { compileAuthentication } from './authentication.ts';
 import { toBytes } from './bytes.ts';
 import { clearRouteState, type CompiledProxy, type Decision, type RouteState } from './decision.ts';
+import { compileDerived, type FindDerived } from './derived.ts';
 import { ENDED, type CompileContext, type Handler, type Outcome } from './handler.ts';
 import { compileEncode, type CompiledEncoding } from './encode.ts';
 import { compileError } from './error.ts';
@@ -24,6 +25,7 @@ import { applyHeaderOps, compileHeaderOps } from './header-ops.ts';
 import { compileMap, mappedNames } from './map.ts';
 import { compileSets } from './match/compile.ts';
 import type { Matcher } from './match/matcher.ts';
+import { answerChallenge } from './acme-challenge.ts';
 import { answerMetrics } from './metrics.ts';
 import { createPathReader } from './path.ts';
 import { NO_FACTS, type ProcessFacts } from './placeholder/placeholder.ts';
@@ -57,10 +59,11 @@ export function compileSites<Pool>(
   poolOf: (hash: SectionHash) => Pool,
   facts: ProcessFacts = NO_FACTS,
   observe: ((route: RoutePlan) => void) | null = null,
+  derived: FindDerived<Pool> = () => null,
 ): CompiledRouter<Pool> {
   const plans = sites.map((site) => site.route);
   const known = { ...facts, mapped: facts.mapped ?? mappedNames(plans) };
-  const context: CompileContext<Pool> = { facts: known, readPath: createPathReader(), poolOf, observe };
+  const context: CompileContext<Pool> = { facts: known, readPath: createPathReader(), poolOf, derived, observe };
   const index = indexSites(plans, compileRoutes(plans, context));
   return {
     route(request, state) {
@@ -175,6 +178,8 @@ function compileHandler<Pool>(plan: HandlerPlan, context: CompileContext<Pool>):
       return compileAuthentication(plan);
     case 'metrics':
       return answerMetrics;
+    case 'acme_challenge':
+      return answerChallenge;
     case 'reverse_proxy':
       return compileProxy(plan, context);
   }
@@ -247,5 +252,7 @@ function compileProxy<Pool>(plan: ReverseProxyPlan, context: CompileContext<Pool
     streams: plan.streams === undefined ? null : { ...plan.streams, key: streamKey(plan) },
     usesProxyValues: headersUp !== null && headersUp.usesProxyValues,
   });
-  return () => decision;
+  if (plan.addresses === undefined) return () => decision;
+  const addresses = plan.addresses.map((text) => compileTemplate(text, 'all', { encoding: 'text', facts }));
+  return compileDerived(plan.pool, addresses, decision, context.derived);
 }

@@ -1,6 +1,6 @@
 /** What routing a request comes to. */
 import type { PrefixSet } from '../../shared/net/cidr.ts';
-import type { StreamPlan } from '../../shared/plan/types.ts';
+import type { StreamPlan } from '../../shared/plan/streams.ts';
 import type { CompiledEncoding } from './encode.ts';
 import type { CompiledHeaderOps } from './header-ops.ts';
 import type { CompiledRetryMatch } from './retry-match.ts';
@@ -83,7 +83,11 @@ export interface WaitDecision {
   readonly kind: 'wait';
   readonly errand: Errand;
   /** What the handler makes of the result; null = go on with what stands behind it. */
-  finish(result: ErrandResult, request: RequestView, state: RouteState): RespondDecision | ErrorDecision | null;
+  finish(
+    result: ErrandResult,
+    request: RequestView,
+    state: RouteState,
+  ): RespondDecision | ErrorDecision | CompiledProxy<never> | null;
 }
 
 /** Drop the connection without a response. */

@@ -1,5 +1,6 @@
 /** One step of a route. */
 import type { RoutePlan, SectionHash } from '../../shared/plan/types.ts';
+import type { FindDerived } from './derived.ts';
 import type { Decision, RouteState } from './decision.ts';
 import type { MatchContext } from './match/matcher.ts';
 import type { RequestView } from './request-view.ts';
@@ -15,6 +16,8 @@ export type Handler<Pool> = (request: RequestView, state: RouteState) => Outcome
 /** What compiling a handler needs besides its plan. */
 export interface CompileContext<Pool> extends MatchContext {
   poolOf(hash: SectionHash): Pool;
+  /** Pools of upstreams that requests name. */
+  readonly derived: FindDerived<Pool>;
   /** Told of every route whose handlers run; null = nobody asks. */
   readonly observe: ((route: RoutePlan) => void) | null;
 }

@@ -1,10 +1,11 @@
 /** Routes that stop at a handler until something outside of the router is known, and then go on. */
+import type { SectionHash } from '../../shared/plan/types.ts';
 import type { Decision, RouteState, WaitDecision } from './decision.ts';
 import type { Resume } from './handle-response.ts';
 import type { RequestView } from './request-view.ts';
 
 /** What has to be found out. Plain data: who does it is the worker's affair. */
-export type Errand = PasswordErrand | MetricsErrand;
+export type Errand = PasswordErrand | MetricsErrand | ChallengeErrand | DeriveErrand;
 
 export interface PasswordErrand {
   readonly kind: 'password';
@@ -18,6 +19,19 @@ export interface PasswordErrand {
 
 export interface MetricsErrand {
   readonly kind: 'metrics';
+}
+
+export interface ChallengeErrand {
+  readonly kind: 'challenge';
+  readonly token: string;
+}
+
+/** A pool of upstreams at these addresses, and otherwise like `pattern`. */
+export interface DeriveErrand {
+  readonly kind: 'derive';
+  readonly pattern: SectionHash;
+  /** Bytes. */
+  readonly addresses: readonly string[];
 }
 
 /** `unavailable`: nobody could say in time. */
@@ -43,7 +57,11 @@ export function resumeRoutes<Pool>(
   const behind = state.resume ?? [];
   state.resume = null;
   const own = wait.finish(result, request, state);
-  if (own !== null) return own;
+  if (own !== null) {
+    // `handle_response` may want what stands behind it.
+    if (own.kind === 'proxy' && own.handleResponse !== null) state.resume = [...behind];
+    return own;
+  }
   for (let next = 0; next < behind.length; next += 1) {
     const outcome = behind[next]!(request, state);
     if (outcome === null) continue;

@@ -2,7 +2,7 @@
  * TLS servers that never listen: each stands for one policy with one choice of certificates and is fed with accepted
  * sockets. They are made at first use and kept, because making a context costs as much as several handshakes.
  */
-import { createHash } from 'node:crypto';
+import { constants, createHash } from 'node:crypto';
 import { createServer, type Server, type TlsOptions, type TLSSocket } from 'node:tls';
 import type { CertificatePlan, TlsPolicyPlan } from '../../shared/plan/tls.ts';
 
@@ -83,7 +83,10 @@ function optionsOf(policyKey: string, policy: TlsPolicyPlan, certificates: reado
     ciphers: policy.ciphers,
     ecdhCurve: policy.curves,
     honorCipherOrder: true,
-    ALPNProtocols: [...policy.alpn],
+    // A handshake in the middle of a connection costs us more than the client that asks for it.
+    secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+    // With an empty list every client that offers a protocol would be refused.
+    ...(policy.alpn.length === 0 ? {} : { ALPNProtocols: [...policy.alpn] }),
     requestCert: policy.clientAuth !== null,
     // Decided after the handshake, by the mode: Node knows two of the four.
     rejectUnauthorized: false,

@@ -1,4 +1,4 @@
-/** What is known of the TLS under a connection. Read from OpenSSL when somebody asks. */
+/** What is known of the TLS under a connection. Read from OpenSSL when somebody asks, and once: access lines ask every time. */
 import type { X509Certificate } from 'node:crypto';
 import type { TLSSocket } from 'node:tls';
 import type { TlsFacts } from '../route/tls-facts.ts';
@@ -10,6 +10,8 @@ export class SocketTlsFacts implements TlsFacts {
   readonly proto: string;
   #certificate: X509Certificate | undefined;
   #asked = false;
+  #version = '';
+  #cipherSuite = '';
 
   constructor(socket: TLSSocket, serverName: string, policyKey: string) {
     this.#socket = socket;
@@ -19,15 +21,21 @@ export class SocketTlsFacts implements TlsFacts {
   }
 
   get version(): string {
-    return (this.#socket.getProtocol() ?? '').toLowerCase().replace('v', '');
+    if (this.#version === '') this.#version = (this.#socket.getProtocol() ?? '').toLowerCase().replace('v', '');
+    return this.#version;
   }
 
   get cipherSuite(): string {
-    return this.#socket.getCipher()?.standardName ?? '';
+    if (this.#cipherSuite === '') this.#cipherSuite = this.#socket.getCipher()?.standardName ?? '';
+    return this.#cipherSuite;
   }
 
   get resumed(): boolean {
     return this.#socket.isSessionReused();
+  }
+
+  get verified(): boolean {
+    return this.clientCertificate !== undefined && this.#socket.authorized;
   }
 
   get clientCertificate(): X509Certificate | undefined {

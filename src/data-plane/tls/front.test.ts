@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { connect as connectTls, type TLSSocket } from 'node:tls';
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls';
 import { eventually } from '../../../test/support/backend.ts';
 import { TestAuthority } from '../../../test/support/certificates.ts';
 import { makeCredential } from '../../control-plane/certificates/pem.ts';
@@ -18,6 +18,8 @@ import { StateTable } from '../../shared/state-table/table.ts';
 import { TimerWheel } from '../wheel.ts';
 import { TlsFront } from './front.ts';
 import { TlsPolicies } from './policies.ts';
+
+const OPTIONS = { timeout: 60_000 };
 
 const POLICY: TlsPolicyPlan = {
   sni: [],
@@ -55,6 +57,7 @@ async function bench(t: TestContext, handshakeTimeoutMs = 10_000): Promise<Bench
     servers: table.servers(0),
     onSecure: (socket, raw, { serverName: name }) => void secured.push({ socket, raw, name }),
     onFailed: (place) => void failed.push(place),
+    ask: () => {},
     warn: (message) => assert.fail(message),
   });
   front.updateCertificates([makeCredential(certificate, key, []).plan], []);
@@ -78,6 +81,19 @@ async function bench(t: TestContext, handshakeTimeoutMs = 10_000): Promise<Bench
   };
 }
 
+/** Clients and relays end with their test, also with one that failed: an open socket would keep the process. */
+function dialTls(t: TestContext, options: ConnectionOptions): TLSSocket {
+  const socket = connectTls(options);
+  t.after(() => socket.destroy());
+  return socket;
+}
+
+function dial(t: TestContext, port: number): Socket {
+  const socket = connect(port, '127.0.0.1');
+  t.after(() => socket.destroy());
+  return socket;
+}
+
 async function ended(socket: Socket): Promise<string> {
   const [error] = (await Promise.race([
     once(socket, 'close').then(() => [null]),
@@ -86,9 +102,9 @@ async function ended(socket: Socket): Promise<string> {
   return error?.code ?? 'closed';
 }
 
-test('a handshake comes out with the TCP socket under it', async (t) => {
+test('a handshake comes out with the TCP socket under it', OPTIONS, async (t) => {
   const { port, ca, front, secured, total } = await bench(t);
-  const client = connectTls({ port, host: '127.0.0.1', ca, servername: 'A.test' });
+  const client = dialTls(t, { port, host: '127.0.0.1', ca, servername: 'A.test' });
   await once(client, 'secureConnect');
   await eventually(() => secured.length === 1, 'the end of the handshake here');
   const [connection] = secured;
@@ -99,9 +115,9 @@ test('a handshake comes out with the TCP socket under it', async (t) => {
   client.destroy();
 });
 
-test('the TCP socket resets a connection: nobody takes it for a clean end', async (t) => {
+test('the TCP socket resets a connection: nobody takes it for a clean end', OPTIONS, async (t) => {
   const { port, ca, secured } = await bench(t);
-  const client = connectTls({ port, host: '127.0.0.1', ca, servername: 'a.test' });
+  const client = dialTls(t, { port, host: '127.0.0.1', ca, servername: 'a.test' });
   await once(client, 'secureConnect');
   await eventually(() => secured.length === 1, 'the end of the handshake here');
   const { socket, raw } = secured[0]!;
@@ -112,10 +128,10 @@ test('the TCP socket resets a connection: nobody takes it for a clean end', asyn
   assert.equal(await end, 'ECONNRESET');
 });
 
-test('a ClientHello that comes byte by byte is understood', async (t) => {
+test('a ClientHello that comes byte by byte is understood', OPTIONS, async (t) => {
   const { port, ca, secured } = await bench(t);
   const relay = createServer((near) => {
-    const far = connect(port, '127.0.0.1');
+    const far = dial(t, port);
     far.setNoDelay(true);
     for (const socket of [near, far]) socket.on('error', () => {});
     let sent = 0;
@@ -129,8 +145,9 @@ test('a ClientHello that comes byte by byte is understood', async (t) => {
     near.on('close', () => far.destroy());
     t.after(() => assert.ok(sent > 200));
   }).listen(0, '127.0.0.1');
+  t.after(() => relay.close());
   await once(relay, 'listening');
-  const client = connectTls({
+  const client = dialTls(t, {
     port: (relay.address() as AddressInfo).port,
     host: '127.0.0.1',
     ca,
@@ -139,13 +156,12 @@ test('a ClientHello that comes byte by byte is understood', async (t) => {
   await once(client, 'secureConnect');
   await eventually(() => secured.length === 1, 'the end of the handshake here');
   client.destroy();
-  relay.close();
 });
 
-test('a client that says nothing, or half of a ClientHello, is reset when its time is over', async (t) => {
+test('a client that says nothing, or half of a ClientHello, is reset when its time is over', OPTIONS, async (t) => {
   const { port, failed, front, total } = await bench(t, 50);
   for (const bytes of ['', '\x16\x03\x01\x02']) {
-    const client = connect(port, '127.0.0.1');
+    const client = dial(t, port);
     client.write(bytes, 'latin1');
     assert.equal(await ended(client), 'ECONNRESET');
   }
@@ -154,27 +170,27 @@ test('a client that says nothing, or half of a ClientHello, is reset when its ti
   assert.equal(total(SERVER_HANDSHAKES_FAILED), 2);
 });
 
-test('a client that stops behind its ClientHello is reset when its time is over', async (t) => {
+test('a client that stops behind its ClientHello is reset when its time is over', OPTIONS, async (t) => {
   const { port, failed } = await bench(t, 50);
   const relay = createServer((near) => {
-    const far = connect(port, '127.0.0.1');
+    const far = dial(t, port);
     for (const socket of [near, far]) socket.on('error', () => {});
     near.once('data', (chunk) => far.write(chunk));
     far.resume();
     far.on('close', () => near.destroy());
     near.on('close', () => far.destroy());
   }).listen(0, '127.0.0.1');
+  t.after(() => relay.close());
   await once(relay, 'listening');
-  const client = connectTls({ port: (relay.address() as AddressInfo).port, host: '127.0.0.1', servername: 'a.test' });
+  const client = dialTls(t, { port: (relay.address() as AddressInfo).port, host: '127.0.0.1', servername: 'a.test' });
   await ended(client);
   assert.equal(failed.length, 1);
-  relay.close();
 });
 
-test('certificates that are dropped are not shown any more', async (t) => {
+test('certificates that are dropped are not shown any more', OPTIONS, async (t) => {
   const { port, ca, front, secured } = await bench(t);
   const options = { port, host: '127.0.0.1', ca, servername: 'a.test' };
-  const first = connectTls(options);
+  const first = dialTls(t, options);
   await once(first, 'secureConnect');
   const authority = await TestAuthority.create(t);
   const { certificate, key } = await authority.leaf('b', ['b.test']);
@@ -182,10 +198,10 @@ test('certificates that are dropped are not shown any more', async (t) => {
   const [shown] = secured;
   const dropped = makeCredential(certificate, key, []).plan;
   front.updateCertificates([dropped], []);
-  const second = connectTls({ ...options, ca: authority.root.certificate, servername: 'b.test' });
+  const second = dialTls(t, { ...options, ca: authority.root.certificate, servername: 'b.test' });
   await once(second, 'secureConnect');
   front.updateCertificates([], [dropped.id]);
-  assert.equal(await ended(connectTls({ ...options, servername: 'b.test' })), 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME');
+  assert.equal(await ended(dialTls(t, { ...options, servername: 'b.test' })), 'ERR_SSL_TLSV1_UNRECOGNIZED_NAME');
   assert.equal(shown?.raw.destroyed, false, 'connections made before go on');
   for (const client of [first, second]) client.destroy();
 });

@@ -22,10 +22,12 @@ const ALERT: readonly number[] = Object.freeze([21, 3, 1, 0, 2, 2]);
 export const ALERT_DECODE_ERROR = 50;
 export const ALERT_INTERNAL_ERROR = 80;
 export const ALERT_UNRECOGNIZED_NAME = 112;
+/** No alert: what to do is not known yet. */
+export const WAITS = -1;
 
 export interface HandshakeUser {
   readonly wheel: TimerWheel;
-  /** Passes the socket on to OpenSSL; a number is the alert to refuse it with. */
+  /** Passes the socket on to OpenSSL; a number is the alert to refuse it with, or WAITS: `goOn` is called later. */
   choose(handshake: Handshake, hello: ClientHello): number;
   /** Without a TLS connection. Called once, instead of `taken`. */
   onFailed(handshake: Handshake): void;
@@ -67,6 +69,23 @@ export class Handshake implements Expirable {
     return true;
   }
 
+  /** After WAITS: whoever was asked has `waitMs`; a client that goes away meanwhile is not seen. */
+  waitFor(waitMs: number): void {
+    this.#user.wheel.arm(this.#deadline, waitMs);
+  }
+
+  /** The end of a wait, with a fresh deadline for the rest. `alert` as from `choose`. */
+  goOn(alert: number, timeoutMs: number): void {
+    if (this.#ended) return;
+    this.#user.wheel.arm(this.#deadline, timeoutMs);
+    this.#answer(alert);
+  }
+
+  /** It has shown what it was for, and is to close. */
+  farewell(): void {
+    this.#user.wheel.arm(this.#deadline, FAREWELL_MS);
+  }
+
   reset(): void {
     resetSocket(this.raw);
     this.#end();
@@ -93,6 +112,10 @@ export class Handshake implements Expirable {
     this.raw.pause();
     this.raw.unshift(bytes);
     const alert = this.#user.choose(this, hello);
+    if (alert !== WAITS) this.#answer(alert);
+  }
+
+  #answer(alert: number): void {
     if (alert !== 0) this.#farewell(Buffer.from([...ALERT, alert]));
   }
 

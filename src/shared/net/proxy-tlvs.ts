@@ -10,6 +10,7 @@ export interface ProxyTlv {
 
 export const TLV_AUTHORITY = 0x02;
 export const TLV_UNIQUE_ID = 0x05;
+export const TLV_SSL = 0x20;
 const TLV_CRC32C = 0x03;
 /** Where the header says how much follows its fixed part. */
 const LENGTH_AT = 14;
@@ -24,6 +25,7 @@ export function withTlvs(header: string, tlvs: readonly ProxyTlv[], checksum: bo
   return out;
 }
 
-function tlvText({ type, value }: ProxyTlv): string {
+/** One of them (latin1). Inside of `TLV_SSL` stand others. */
+export function tlvText({ type, value }: ProxyTlv): string {
   return String.fromCharCode(type, value.length >> 8, value.length & 0xff) + value;
 }

@@ -80,7 +80,7 @@ export function describeTlsFault(error: NodeJS.ErrnoException, where: string, se
     return `the certificate of ${where} is not for ${serverName}: ${firstClause(error)}; ${remedy}`;
   }
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG') {
-    return `${where} does not speak TLS: write http:// in front of the upstream, or another port`;
+    return `${where} does not speak TLS: write another port, or leave TLS out (of a site: http:// in front of the upstream)`;
   }
   if (/CERTIFICATE_REQUIRED|BAD_CERTIFICATE|HANDSHAKE_FAILURE/.test(code)) {
     return `${where} refused the handshake (${code}): it may want a certificate (tls_client_auth)`;

@@ -2,6 +2,7 @@
  * Layer 4 in a plan: servers that balance TCP connections and UDP sessions. Pools are those of HTTP
  * (`PoolSection`): the same policies, hash, members and checks.
  */
+import type { TlsPolicyPlan } from './tls.ts';
 import type { ConnectionLimits, SectionHash, ServerIndex } from './types.ts';
 
 export interface Layer4ServerPlan {
@@ -77,13 +78,23 @@ export type Layer4MatcherPlan =
 
 export type Layer4HandlerPlan =
   | Layer4ProxyPlan
-  /** Ends TLS; what follows sees the bytes inside. */
-  | { readonly handler: 'tls'; readonly alpn: readonly string[] }
+  | Layer4TlsPlan
   /** The connection begins with a PROXY header (v1 or v2), if the peer is one of `allow`. */
   | Layer4ProxyProtocolPlan
   | { readonly handler: 'subroute'; readonly routes: readonly Layer4RoutePlan[] }
   | { readonly handler: 'close' }
   | { readonly handler: 'echo' };
+
+/** Ends TLS; what follows sees the bytes inside. */
+export interface Layer4TlsPlan {
+  readonly handler: 'tls';
+  /** The first one whose names match the ClientHello decides. At least one. */
+  readonly policies: readonly TlsPolicyPlan[];
+  /** Until the end of the handshake. Default 10 000. */
+  readonly handshakeTimeoutMs: number;
+  /** As in `TlsPlan`. */
+  readonly asks?: 'challenges' | 'all';
+}
 
 export interface Layer4ProxyPlan {
   readonly handler: 'proxy';
@@ -95,8 +106,11 @@ export interface Layer4ProxyPlan {
 }
 
 export type ProxyTlvPlan =
-  /** A checksum; the name that the client's ClientHello asks for, if it is known; an id of the connection's own. */
-  | { readonly kind: 'crc32c' | 'authority' | 'unique_id' }
+  /**
+   * A checksum; the name that the client's ClientHello asks for, if it is known; an id of the connection's own; the TLS
+   * that was ended here.
+   */
+  | { readonly kind: 'crc32c' | 'authority' | 'unique_id' | 'ssl' }
   /** `type` 1 … 255; `value` latin1. */
   | { readonly kind: 'fixed'; readonly type: number; readonly value: string };
 

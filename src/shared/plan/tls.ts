@@ -12,6 +12,11 @@ export interface TlsPlan {
   readonly handshakeTimeoutMs: number;
   /** Requests whose Host is not the name of their handshake are answered 421. */
   readonly strictSniHost: boolean;
+  /**
+   * When the control plane is asked for a certificate: for names that are being validated (TLS-ALPN-01), or for every
+   * name without one. Absent = never.
+   */
+  readonly asks?: 'challenges' | 'all';
 }
 
 export type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
@@ -20,6 +25,12 @@ export type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
 export interface TlsPolicyPlan {
   /** Lower case, `*` for a label; empty = every connection. */
   readonly sni: readonly string[];
+  /** RE2 that the name in the ClientHello must match; absent = any. */
+  readonly sniRegexp?: string;
+  /** The TCP peer must be in one of `ranges` (empty = any) and in none of `notRanges`; absent = any. */
+  readonly remoteIp?: { readonly ranges: readonly string[]; readonly notRanges: readonly string[] };
+  /** The address the connection came in on must be in one of these; absent = any. */
+  readonly localIp?: readonly string[];
   readonly minVersion: TlsVersion;
   readonly maxVersion: TlsVersion;
   /** OpenSSL's names, colons between them. */
@@ -48,6 +59,8 @@ export interface ClientAuthPlan {
   readonly mode: 'request' | 'require' | 'verify_if_given' | 'require_and_verify';
   /** Authorities, PEM. */
   readonly trusted: readonly string[];
+  /** SHA-256 of DER, hex: a certificate that is shown must be one of these, in every mode. Absent = any may be. */
+  readonly leaves?: readonly string[];
 }
 
 /** A certificate with its key, as workers get it. */

@@ -7,6 +7,7 @@
  */
 
 import type { Layer4Section, Layer4ServerPlan } from './layer4.ts';
+import type { StreamPlan } from './streams.ts';
 import type { TlsPlan } from './tls.ts';
 import type { UpstreamTlsPlan } from './upstream-tls.ts';
 
@@ -203,6 +204,8 @@ export type HandlerPlan =
   | CopyResponseHeadersPlan
   | AuthenticationPlan
   | MetricsPlan
+  /** Answers challenges of ACME authorities. */
+  | { readonly handler: 'acme_challenge' }
   | ReverseProxyPlan;
 
 export interface StaticResponsePlan {
@@ -380,6 +383,8 @@ export interface QueryReplacePlan extends HeaderReplacePlan {
 export interface ReverseProxyPlan {
   readonly handler: 'reverse_proxy';
   readonly pool: SectionHash;
+  /** Templates of the addresses of upstreams that requests name; the pool has no members then. Absent = those of the pool. */
+  readonly addresses?: readonly string[];
   /** CIDR prefixes believed for X-Forwarded-* by this handler only. */
   readonly trustedProxies: readonly string[];
   /** `lb_retry_match`: which failed tries and which responses go to another upstream (OR of ANDs); empty = the default rules. */
@@ -406,14 +411,6 @@ export interface HandleResponsePlan {
   /** A number or a template: only the status changes. '' = `routes` answer. */
   readonly statusCode: string;
   readonly routes: readonly RoutePlan[];
-}
-
-/** How long a tunnel may last. */
-export interface StreamPlan {
-  /** `stream_timeout`; 0 = any time. */
-  readonly timeoutMs: number;
-  /** `stream_close_delay`: time left once no handler like this one is in force any more; null = any time. */
-  readonly closeDelayMs: number | null;
 }
 
 /** The upstreams of one handler, how one is picked, and how it is spoken to. */

@@ -39,6 +39,8 @@ export const LANE_HANDED = 4;
 export const LANE_TAKEN = 5;
 /** 1 once the worker has begun its last act: nothing is to be sent to it. Written by the worker. */
 export const LANE_CLOSED = 6;
+/** Each has a descriptor, which all workers of the process share. */
+export const LANE_UDP_SESSIONS = 7;
 
 /** facts, Int32 under Atomics: exchanges and tunnels now running on the slot. */
 export const FACT_IN_FLIGHT = 0;

@@ -1,12 +1,15 @@
 import { z } from 'zod';
 import { readProcessFacts } from '../../../data-plane/process-facts.ts';
+import type { SectionHash } from '../../../shared/plan/types.ts';
+import type { CompiledConfig } from '../../compile/compiled.ts';
+import { derivePool } from '../../compile/pattern.ts';
 import { explain, type ExplainContext } from '../../explain/explain.ts';
 import { explainFlow } from '../../explain/explain-flow.ts';
 import { withReasons } from '../../explain/explain-proxy.ts';
 import type { Explanation, FlowExplanation } from '../../explain/explanation.ts';
 import { isFlowAddress, type FlowQuestion } from '../../explain/flow-question.ts';
 import { QuestionError, type Question } from '../../explain/question.ts';
-import { TrialPool } from '../../explain/trial-pool.ts';
+import { idlePool, TrialPool } from '../../explain/trial-pool.ts';
 import type { ControlPlane } from '../../types.ts';
 import { parseJson, requireJson } from '../body.ts';
 import type { AdminContext } from '../context.ts';
@@ -90,6 +93,7 @@ function answer(plane: ControlPlane, env: NodeJS.ProcessEnv, asked: unknown): Ex
         if (section?.kind !== 'pool') throw new Error(`a site names a pool that is not there: ${hash}`);
         return new TrialPool(section, plane.poolRows(hash), plane.table);
       },
+      derived: (pattern, addresses) => derivedPool(plane, compiled, pattern, addresses),
       place: (path) => path,
     };
     return isFlow(asked) ? explainFlow(readFlowQuestion(asked), context) : explain(readQuestion(asked), context);
@@ -97,6 +101,20 @@ function answer(plane: ControlPlane, env: NodeJS.ProcessEnv, asked: unknown): Ex
     if (error instanceof QuestionError) throw new AdminError(400, error.message, { cause: error });
     throw error;
   }
+}
+
+/** As it is now; one that no request has asked for yet is shown with everybody well. */
+function derivedPool(
+  plane: ControlPlane,
+  compiled: CompiledConfig,
+  pattern: SectionHash,
+  addresses: readonly string[],
+): TrialPool | null {
+  const spec = compiled.pools.find(({ hash }) => hash === pattern);
+  const made = spec === undefined ? '' : derivePool(spec, addresses);
+  if (typeof made === 'string') return null;
+  const rows = plane.derivedRows(made.hash);
+  return rows === null ? idlePool(made, () => false) : new TrialPool(made.section, rows, plane.table);
 }
 
 async function withLiveReasons<Explained extends Explanation | FlowExplanation>(

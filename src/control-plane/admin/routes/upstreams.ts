@@ -103,6 +103,7 @@ function showUpstream(status: UpstreamStatus): Record<string, unknown> {
     best_effort: status.bestEffort,
     ...(status.passiveFails === undefined ? {} : { passive_fails: status.passiveFails }),
     backup: status.backup ?? false,
+    ...(status.template === undefined ? {} : { template: status.template }),
     max_requests: status.maxRequests ?? null,
     waiting: status.waiting ?? 0,
     in_flight: status.inFlight,

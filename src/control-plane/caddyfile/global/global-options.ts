@@ -2,6 +2,20 @@ import type { Adaptation } from '../context.ts';
 import { lineFailure, within } from '../syntax/failure.ts';
 import type { Statement } from '../syntax/statement.ts';
 import { globalOptionHint } from '../unknown-word.ts';
+import {
+  acmeCa,
+  acmeCaRoot,
+  acmeDns,
+  acmeEab,
+  certIssuer,
+  email,
+  keyType,
+  ocspStapling,
+  onDemandTls,
+  renewInterval,
+  storage,
+  storageCleanInterval,
+} from './acme.ts';
 import { admin } from './admin.ts';
 import { autoHttps } from './auto-https.ts';
 import { defaultSni, fallbackSni, localCerts, pki, skipInstallTrust } from './certificates.ts';
@@ -20,27 +34,39 @@ import { servers } from './servers.ts';
 
 const OPTIONS: ReadonlyMap<string, GlobalOption> = new Map(
   [
+    acmeCa,
+    acmeCaRoot,
+    acmeDns,
+    acmeEab,
     admin,
     autoHttps,
+    certIssuer,
     debug,
     defaultBind,
     defaultSni,
+    email,
     fallbackSni,
     gracePeriod,
     httpPort,
     httpsPort,
+    keyType,
     layer4,
     localCerts,
     log,
     metrics,
     nameRefresh,
+    ocspStapling,
+    onDemandTls,
     order,
     persistConfig,
     pki,
+    renewInterval,
     resolvers,
     servers,
     shutdownDelay,
     skipInstallTrust,
+    storage,
+    storageCleanInterval,
     workerHangTimeout,
   ].map((option) => [option.name, option]),
 );

@@ -17,6 +17,15 @@ export interface GlobalOptions {
   localCerts: boolean;
   /** Entries of `certificate_authorities`, by name. */
   readonly authorities: Map<string, JsonObject>;
+  /** What every ACME issuer says that does not say otherwise. */
+  readonly acme: JsonObject;
+  /** Issuers of names without their own, in turn; empty = the default. */
+  readonly issuers: JsonObject[];
+  /** Fields of every automation policy. */
+  readonly policy: JsonObject;
+  /** Fields of `apps.tls.automation` besides its policies. */
+  readonly automation: JsonObject;
+  storage: JsonObject | null;
   /** Servers of `apps.layer4`, in order. */
   readonly layer4: JsonObject[];
   /** Fields of `apps.http` itself. */
@@ -57,6 +66,11 @@ export function newGlobalOptions(): GlobalOptions {
     fallbackSni: '',
     localCerts: false,
     authorities: new Map(),
+    acme: {},
+    issuers: [],
+    policy: {},
+    automation: {},
+    storage: null,
     layer4: [],
     http: {},
     metrics: null,

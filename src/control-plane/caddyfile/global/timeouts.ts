@@ -9,12 +9,13 @@ const FIELDS: Readonly<Record<string, string>> = {
   read_body: 'read_timeout',
   read_body_idle: 'read_idle_timeout',
   read_header: 'read_header_timeout',
+  tls_handshake: 'tls_handshake_timeout',
   write: 'write_timeout',
   write_idle: 'write_idle_timeout',
   idle: 'idle_timeout',
 };
 
-/** `timeouts { read_body|read_body_idle|read_header|write|write_idle|idle <duration> }`. */
+/** `timeouts { read_body|read_body_idle|read_header|tls_handshake|write|write_idle|idle <duration> }`. */
 export function parseTimeouts(statement: Statement, fields: JsonObject, adaptation: Adaptation): void {
   some({ ...statement, block: null }, 0, 0);
   for (const line of blockOf(statement)) {

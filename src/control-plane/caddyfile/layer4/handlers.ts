@@ -5,10 +5,11 @@ import { failure } from '../syntax/failure.ts';
 import { blockOf, duration, flag, one, some } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
 import { setField } from '../context.ts';
-import { nearestHint } from '../unknown-word.ts';
+import { knownHint, nearestHint } from '../unknown-word.ts';
 import { parseMatcher } from './matchers.ts';
 import { parseProxy } from './proxy.ts';
 import type { Routing } from './routing.ts';
+import { parseTls } from './tls.ts';
 
 export type HandlerParser = (line: Statement, routing: Routing) => JsonObject;
 
@@ -44,15 +45,6 @@ function parsePlain(line: Statement): JsonObject {
   return { handler: line.name.text };
 }
 
-/** `tls`, or `tls { connection_policy { … } }`, whose lines are kept for when it runs. */
-function parseTls(line: Statement): JsonObject {
-  some({ ...line, block: null }, 0, 0);
-  const [option] = blockOf(line);
-  if (option !== undefined)
-    throw failure(option.name, `'${option.name.text}' (layer4 tls handler) is not supported yet`);
-  return { handler: 'tls' };
-}
-
 /** `proxy_protocol { allow <range>…; timeout <duration> }`. */
 function parseProxyProtocol(line: Statement, { adaptation: { origins } }: Routing): JsonObject {
   some({ ...line, block: null }, 0, 0);
@@ -68,7 +60,7 @@ function parseProxyProtocol(line: Statement, { adaptation: { origins } }: Routin
       const value = text === 'timeout' ? duration(one(option), 'bad timeout') : one(option).text;
       setField(handler, text, value, option.name, origins);
     } else {
-      const hint = nearestHint(text, ['allow', 'timeout']);
+      const hint = knownHint(text, ['allow', 'timeout']);
       throw failure(option.name, `unrecognized proxy_protocol option '${text}'${hint}`);
     }
   }

@@ -27,6 +27,31 @@ const FAULTS: readonly (readonly [what: string, text: string, message: RegExp])[
     /unrecognized layer4 option 'idle_timeuot' \(did you mean 'idle_timeout'\?\), at Caddyfile:4$/,
   ],
   [
+    'an unknown server option near to none',
+    server(`protocols h1\n${ECHO}`),
+    /unrecognized layer4 option 'protocols': known are @<name>, route, .*idle_timeout.*, at Caddyfile:4$/,
+  ],
+  [
+    'an unknown option of an upstream',
+    proxy('upstream db:3307 {\ncolour red\n}'),
+    /unrecognized upstream option 'colour': known are dial, .*weight.*, at Caddyfile:7$/,
+  ],
+  [
+    'a drain that is none',
+    proxy('drain maybe'),
+    /bad drain 'maybe': write off, immediate, or a duration such as 30s, at Caddyfile:6$/,
+  ],
+  [
+    'a drain that is too long',
+    proxy('drain 2d'),
+    /drain: expected 'off', 'immediate' or a duration up to 1d, found 172800000000000 \(2d\), at Caddyfile:6$/,
+  ],
+  [
+    'a Unix socket as a UDP upstream',
+    proxy('', UDP, 'udp/unix//run/x'),
+    /'udp\/unix\/\/run\/x' is no upstream address: a UDP server has host:port, at Caddyfile:5$/,
+  ],
+  [
     'an option twice',
     server(`idle_timeout 1s\nidle_timeout 2s\n${ECHO}`),
     /idle_timeout already specified, at Caddyfile:5$/,
@@ -146,10 +171,57 @@ const FAULTS: readonly (readonly [what: string, text: string, message: RegExp])[
     /weight: expected a whole number from 0 to 65535, found 70000, at Caddyfile:7$/,
   ],
   [
-    'TLS to an upstream',
+    'TLS to some upstreams',
     proxy('upstream a:1 {\ntls\n}'),
-    /'tls' \(layer4 upstream\) is not supported yet, at Caddyfile:7$/,
+    /the upstreams of one proxy are spoken to alike: .*tls_except_ports leaves out some, at Caddyfile:5$/,
   ],
+  [
+    'an option of TLS to an upstream twice',
+    proxy('upstream a:1 {\ntls_server_name a\ntls_server_name b\n}'),
+    /tls_server_name already specified, at Caddyfile:8$/,
+  ],
+  [
+    'an option of TLS out of range',
+    proxy('upstream a:1 {\ntls_timeout 2h\n}'),
+    /handshake_timeout: expected .*, at Caddyfile:7$/,
+  ],
+  [
+    'TLS to a UDP upstream',
+    server('route {\nproxy {\nupstream udp/a:53 {\ntls\n}\n}\n}', UDP),
+    /tls is for TCP upstreams, and this proxy has UDP ones, at Caddyfile:7$/,
+  ],
+  ['tls under UDP', server('route {\ntls\nproxy udp/a:53\n}', UDP), /tls ends TLS over TCP.*, at Caddyfile:5$/],
+  [
+    'tls that has no certificate',
+    server('route {\ntls\nproxy a:53\n}'),
+    /tls has no certificate to show: .*, at Caddyfile:5$/,
+  ],
+  [
+    'an option of tls that is none',
+    server('route {\ntls {\nconnection_polisy\n}\nproxy a:53\n}'),
+    /unrecognized tls option 'connection_polisy': write connection_policy \{ … \}, at Caddyfile:6$/,
+  ],
+  [
+    'an option of a connection_policy that is none',
+    server('route {\ntls {\nconnection_policy {\nalpm x\n}\n}\nproxy a:53\n}'),
+    /unrecognized connection_policy option 'alpm' \(did you mean 'alpn'\?\), at Caddyfile:7$/,
+  ],
+  [
+    'an option of a connection_policy of caddy-l4',
+    server('route {\ntls {\nconnection_policy {\ndrop\n}\n}\nproxy a:53\n}'),
+    /'drop' \(layer4 tls handler\) is not supported yet, at Caddyfile:7$/,
+  ],
+  [
+    'versions that cross',
+    server('route {\ntls {\nconnection_policy {\nprotocols tls1.3 tls1.2\n}\n}\nproxy a:53\n}'),
+    /protocol_min tls1\.3 is above protocol_max tls1\.2, at Caddyfile:6$/,
+  ],
+  [
+    'a drain longer than a day',
+    proxy('drain 25h'),
+    /drain: expected 'off', 'immediate' or a duration up to 1d.*, at Caddyfile:6$/,
+  ],
+  ['a first_byte_timeout of nothing', proxy('first_byte_timeout 0s'), /first_byte_timeout: .*, at Caddyfile:6$/],
   [
     'an option of the proxy twice',
     proxy('lb_policy first\nlb_policy random'),

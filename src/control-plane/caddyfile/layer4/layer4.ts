@@ -4,7 +4,7 @@ import { type JsonObject, setOwn } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
 import { blockOf, some } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
-import { nearestHint } from '../unknown-word.ts';
+import { knownHint } from '../unknown-word.ts';
 import { parseMatcher } from './matchers.ts';
 import { parseRoute } from './routes.ts';
 import type { Routing } from './routing.ts';
@@ -49,7 +49,7 @@ function parseLine(line: Statement, server: JsonObject, routing: Routing): JsonO
   if (text === 'route') return [parseRoute(line, routing)];
   const parse = Object.hasOwn(SERVER_OPTIONS, text) ? SERVER_OPTIONS[text] : undefined;
   if (parse === undefined) {
-    const hint = nearestHint(text, ['route', ...Object.keys(SERVER_OPTIONS)]);
+    const hint = knownHint(text, ['@<name>', 'route', ...Object.keys(SERVER_OPTIONS)]);
     throw failure(line.name, `unrecognized layer4 option '${text}'${hint}`);
   }
   if (server[text] !== undefined) throw failure(line.name, `${text} already specified`);

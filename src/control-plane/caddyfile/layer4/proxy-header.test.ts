@@ -45,7 +45,7 @@ describe('faults', () => {
     [
       'a type out of range',
       proxy('proxy_protocol v2 {\ntlv 256 x\n}'),
-      /expected crc32c, authority, unique_id or a number from 1 to 255, but not 3, found 256.*, at Caddyfile:7$/,
+      /expected crc32c, authority, unique_id, ssl or a number from 1 to 255, but not 3, found 256.*, at Caddyfile:7$/,
     ],
     [
       'a checksum of somebody else',
@@ -65,7 +65,7 @@ describe('faults', () => {
     [
       'UDP',
       proxy('proxy_protocol v2 {\ncrc32c\n}', 'udp/'),
-      /TLVs stand in a PROXY v2 header of a TCP connection: write proxy_protocol v2, at Caddyfile:/,
+      /TLVs stand in a PROXY v2 header of a TCP connection: leave them out over UDP, at Caddyfile:/,
     ],
   ];
   for (const [what, text, message] of cases) {

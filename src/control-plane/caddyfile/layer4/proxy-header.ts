@@ -5,7 +5,7 @@ import { failure } from '../syntax/failure.ts';
 import { blockOf, flag, oneWithBlock, some } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
 import type { Token } from '../syntax/token.ts';
-import { nearestHint } from '../unknown-word.ts';
+import { knownHint } from '../unknown-word.ts';
 
 const WORDS: readonly string[] = [...PROXY_TLV_WORDS, 'tlv'];
 
@@ -23,7 +23,7 @@ function parseTlv(option: Statement): JsonObject {
     return { type: readType(type!), value: value!.text };
   }
   if (!WORDS.includes(text)) {
-    throw failure(option.name, `unrecognized proxy_protocol option '${text}'${nearestHint(text, WORDS)}`);
+    throw failure(option.name, `unrecognized proxy_protocol option '${text}'${knownHint(text, WORDS)}`);
   }
   flag(option);
   return { type: text };

@@ -7,7 +7,7 @@ import { blockOf, duration, flag, integer, one, some, wrongCount } from '../synt
 import type { Statement } from '../syntax/statement.ts';
 import type { Token } from '../syntax/token.ts';
 import { readDrain } from '../read-drain.ts';
-import { nearestHint } from '../unknown-word.ts';
+import { knownHint } from '../unknown-word.ts';
 import { parseProxyHeader } from './proxy-header.ts';
 import type { Routing } from './routing.ts';
 import { setSlowStart, upstreamOf, upstreamWithOptions } from './upstream.ts';
@@ -96,7 +96,7 @@ export function parseProxy(statement: Statement, routing: Routing): JsonObject {
     const { text } = line.name;
     const parse = Object.hasOwn(PROXY_OPTIONS, text) ? PROXY_OPTIONS[text] : undefined;
     if (parse === undefined) {
-      const hint = nearestHint(text, Object.keys(PROXY_OPTIONS));
+      const hint = knownHint(text, Object.keys(PROXY_OPTIONS));
       throw failure(line.name, `unrecognized proxy option '${text}'${hint}`);
     }
     if (text !== 'upstream' && written.has(text)) throw failure(line.name, `${text} already specified`);

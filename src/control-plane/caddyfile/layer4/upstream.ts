@@ -1,25 +1,15 @@
-import { type Origins, setField } from '../context.ts';
+import { type Origins, setField, trackFields } from '../context.ts';
+import { TLS_OPTIONS } from '../directives/reverse-proxy/transport-tls.ts';
 import type { JsonObject, JsonValue } from '../json.ts';
 import { failure } from '../syntax/failure.ts';
 import { blockOf, duration, flag, integer, one, some, texts } from '../syntax/read.ts';
 import type { Statement } from '../syntax/statement.ts';
 import type { Token } from '../syntax/token.ts';
-import { nearestHint } from '../unknown-word.ts';
+import { knownHint } from '../unknown-word.ts';
 import type { Routing } from './routing.ts';
 
 /** Options of caddy-l4's block that this version has not. */
-const NOT_YET: readonly string[] = Object.freeze([
-  'resolver_preference',
-  'tls',
-  'tls_client_auth',
-  'tls_curves',
-  'tls_except_ports',
-  'tls_insecure_skip_verify',
-  'tls_renegotiation',
-  'tls_server_name',
-  'tls_timeout',
-  'tls_trust_pool',
-]);
+const NOT_YET: readonly string[] = Object.freeze(['resolver_preference']);
 
 function count(line: Statement): number {
   return integer(one(line), `bad ${line.name.text}`);
@@ -42,10 +32,11 @@ export function upstreamOf(token: Token, { adaptation: { origins } }: Routing): 
   return origins.mark({ dial: [token.text] }, token);
 }
 
-/** `upstream [<host:port>…] { dial <host:port>…; weight <n>; max_connections <n>; backup; slow_start <duration>; local_addr <ip> }`. */
+/** `upstream [<host:port>…] { dial <host:port>…; weight <n>; max_connections <n>; backup; slow_start <duration>; local_addr <ip>; tls… }`. */
 export function upstreamWithOptions(line: Statement, { adaptation: { origins } }: Routing): JsonObject {
   const dial = texts(line.args);
   const upstream: JsonObject = origins.mark({ dial }, line.args[0] ?? line.name);
+  const written = new Set<string>();
   for (const option of blockOf(line)) {
     const { text } = option.name;
     if (text === 'dial') {
@@ -54,12 +45,17 @@ export function upstreamWithOptions(line: Statement, { adaptation: { origins } }
       continue;
     }
     if (NOT_YET.includes(text)) throw failure(option.name, `'${text}' (layer4 upstream) is not supported yet`);
+    if (written.has(text)) throw failure(option.name, `${text} already specified`);
+    written.add(text);
+    if (Object.hasOwn(TLS_OPTIONS, text)) {
+      trackFields([upstream], option, origins, () => TLS_OPTIONS[text]!(option, upstream));
+      continue;
+    }
     const read = Object.hasOwn(UPSTREAM_OPTIONS, text) ? UPSTREAM_OPTIONS[text] : undefined;
     if (read === undefined) {
-      const hint = nearestHint(text, ['dial', ...Object.keys(UPSTREAM_OPTIONS)]);
+      const hint = knownHint(text, ['dial', ...Object.keys(UPSTREAM_OPTIONS), ...Object.keys(TLS_OPTIONS)]);
       throw failure(option.name, `unrecognized upstream option '${text}'${hint}`);
     }
-    if (upstream[text] !== undefined) throw failure(option.name, `${text} already specified`);
     setField(upstream, text, read(option), option.name, origins);
   }
   return upstream;

@@ -162,8 +162,12 @@ const RANGES: readonly (readonly [string, RegExp])[] = [
   ['health tcp {\ninitial maybe\n}', /initial: expected 'up' or 'down'.*, at Caddyfile:4$/],
   ['health tcp {\nproxy_protocol v3\n}', /proxy_protocol: expected 'v1', 'v2' or 'off'.*, at Caddyfile:4$/],
   ['health tcp {\nclose now\n}', /close: expected 'reset' or 'fin'.*, at Caddyfile:4$/],
-  ['health tcp {\nsend "\\q"\n}', /expected a step.*valid escapes.*, at Caddyfile:4$/],
-  ['health tcp {\nexpect_regex (\n}', /, at Caddyfile:4$/],
+  ['health tcp {\nsend "\\q"\n}', /send: expected 1 to 1024 bytes as text .*, found "\\\\q", at Caddyfile:4$/],
+  ['health tcp {\nsend hi\nexpect hex:1\n}', /expect: expected 1 to 1024 bytes .*, found "hex:1", at Caddyfile:5$/],
+  [
+    'health tcp {\nexpect_regex (\n}',
+    /expect_regex: expected a regular expression .*missing closing.*, at Caddyfile:4$/,
+  ],
   ['health udp {\nsend hex:0\n}', /send: expected 1 to 1024 bytes.*, at Caddyfile:4$/],
   ['health http {\nmethod POST\n}', /method: expected 'GET' or 'HEAD'.*, at Caddyfile:4$/],
   ['health http {\nversion 2\n}', /version: expected '1.0' or '1.1'.*, at Caddyfile:4$/],
@@ -192,6 +196,7 @@ const CONFLICTS: readonly (readonly [string, RegExp])[] = [
   ['health udp {\nexpect x\n}', /needs send.*, at Caddyfile:3$/],
   ['health udp {\nsend x\nexpect x\nexpect_regex x\n}', /expect or expect_regex, not both, at Caddyfile:6$/],
   ['health dns {\nproxy_protocol v1\n}', /PROXY v1 is for TCP.*, at Caddyfile:4$/],
+  ['health udp {\nsend a\nexpect b\necho on\n}', /leave echo on out, at Caddyfile:6$/],
   ['health_uri /x\nhealth tcp', /there are two active checks.*, at Caddyfile:4$/],
 ];
 

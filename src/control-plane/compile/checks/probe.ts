@@ -96,7 +96,10 @@ function compileUdp(run: Compilation, path: string, config: ConfigOf<'udp'>): Pr
   if (expect !== null && pattern !== null) run.fail(`${path}.expect_regex`, 'write expect or expect_regex, not both');
   const answer = expect ?? pattern;
   if (answer !== null && send === null) run.fail(path, 'health udp with expect needs send: what is to be answered?');
-  const echo = config.echo && answer === null;
+  if (config.echo === true && answer !== null) {
+    run.fail(`${path}.echo`, 'with expect the answer alone counts, no echo request is sent: leave echo on out');
+  }
+  const echo = config.echo !== false && answer === null;
   if (echo && run.context.hasProgram?.('ping') === false) {
     run.fail(
       path,

@@ -210,6 +210,18 @@ test('what does little over UDP is told: matching_timeout, and workers all unles
   assert.match(warnings({ workers: 'all' })[0] ?? '', /^workers all moves most clients .* write workers one/);
 });
 
+test('a route below one that takes everything is warned about', () => {
+  const warnings = (routes: Json[]): readonly string[] => {
+    const srv0 = { listen: [':3306'], routes };
+    return compileJson({ apps: { layer4: { servers: { srv0 } } } }).warnings.map(({ message }) => message);
+  };
+  const all: Json = { handle: [{ handler: 'echo' }] };
+  const some: Json = { handle: [{ handler: 'echo' }], match: [{ ssh: {} }] };
+  assert.deepEqual(warnings([some, all]), []);
+  assert.deepEqual(warnings([{ handle: [{ handler: 'proxy_protocol' }] }, all]), []);
+  assert.match(warnings([some, all, some])[0] ?? '', /^this route is never reached: .*, at .*routes\.2$/);
+});
+
 test('affinity without a check names the check of its layer', () => {
   const hashed = (dial: string): Json => ({
     handler: 'proxy',
@@ -230,4 +242,47 @@ test('the same routes have the same hash, whatever the server is called', () => 
   const servers = { a: { listen: [':1'], routes }, b: { listen: [':2'], routes } };
   const { layer4 } = compileJson({ apps: { layer4: { servers } } }).compiled;
   assert.equal(layer4[0]!.section, layer4[1]!.section);
+});
+
+test('tls: names of its matchers and policies get certificates, and any ALPN name may be agreed on', () => {
+  const tls = {
+    handler: 'tls',
+    connection_policies: [{ match: { sni: ['B.localhost'] }, alpn: ['imap'] }, { default_sni: 'c.localhost' }],
+  };
+  const routes = [{ match: [{ tls: { sni: ['a.localhost', '*.d.localhost'] } }], handle: [tls, PROXY] }];
+  const compiled = compile({ routes });
+  const names = compiled.tls.certificates.map((spec) => ('name' in spec ? spec.name : ''));
+  assert.deepEqual(names, ['a.localhost', '*.d.localhost', 'b.localhost', 'c.localhost']);
+  const [handler] = sectionOf(compiled).routes[0]!.handle;
+  assert.ok(handler?.handler === 'tls');
+  assert.equal(handler.handshakeTimeoutMs, 10_000);
+  assert.deepEqual(
+    handler.policies.map(({ sni, alpn, defaultSni }) => [sni, alpn, defaultSni]),
+    [
+      [['b.localhost'], ['imap'], ''],
+      [[], [], 'c.localhost'],
+    ],
+  );
+});
+
+test('tls inside of a subroute is for the names that lead there', () => {
+  const inner = { handler: 'subroute', routes: [{ handle: [{ handler: 'tls' }, PROXY] }] };
+  const compiled = compile({ routes: [{ match: [{ tls: { sni: ['a.localhost'] } }], handle: [inner] }] });
+  assert.deepEqual(
+    compiled.tls.certificates.map((spec) => ('name' in spec ? spec.name : '')),
+    ['a.localhost'],
+  );
+});
+
+test('TLS to upstreams is part of the transport of their pool, without a protocol', () => {
+  const upstream = {
+    dial: ['db.test:3306'],
+    tls: { server_name: 'Db', insecure_skip_verify: true, handshake_timeout: '1s' },
+  };
+  const [pool] = compile({ routes: [{ handle: [{ handler: 'proxy', upstreams: [upstream] }] }] }).pools;
+  const { tls, http2, h2c } = pool!.section.transport;
+  assert.deepEqual(
+    [tls?.serverName, tls?.verify, tls?.handshakeTimeoutMs, http2, h2c],
+    ['db', false, 1000, undefined, undefined],
+  );
 });

@@ -8,6 +8,7 @@ import type { ListenerSpec } from '../compiled.ts';
 import { hashContent } from '../content-hash.ts';
 import { compileListeners } from '../listeners.ts';
 import { compileLayer4Routes } from './routes.ts';
+import type { ServedTls } from './tls.ts';
 
 const MATCHING_MS = 3000;
 const TCP_IDLE_MS = 900_000;
@@ -29,6 +30,7 @@ type ServerWithoutRow = Omit<Layer4ServerPlan, 'row'>;
 export function compileLayer4(
   run: Compilation,
   app: Layer4AppConfig,
+  https: ServedTls,
   claim: (path: string, own: readonly ListenerSpec[]) => void,
 ): ServerWithoutRow[] {
   return Object.entries(app.servers).map(([name, server]) => {
@@ -42,7 +44,7 @@ export function compileLayer4(
       name,
       network,
       listeners: listeners.map(({ key }) => key),
-      section: compileSection(run, path, server, network),
+      section: compileSection(run, path, server, network, https),
       options: compileOptions(server, network),
     };
   });
@@ -94,10 +96,11 @@ function compileSection(
   path: string,
   server: Layer4ServerConfig,
   network: 'tcp' | 'udp',
+  https: ServedTls,
 ): SectionHash {
   if (server.routes.length === 0) run.fail(path, 'this layer4 server has no route: add route { proxy <host:port> }');
   const pools = new Set<SectionHash>();
-  const routes = compileLayer4Routes({ run, network, pools }, `${path}.routes`, server.routes);
+  const routes = compileLayer4Routes({ run, network, https, pools }, `${path}.routes`, server.routes);
   if (server.workers === 'all') checkWorkersAll(run, path, pools);
   const content: Omit<Layer4Section, 'hash'> = { kind: 'layer4', routes, pools: [...pools] };
   const hash = hashContent(content);

@@ -19,6 +19,9 @@ export function compileLayer4Proxy(
   else if (config.proxy_header !== null) {
     run.fail(`${path}.proxy_header`, 'proxy_header is for UDP: over TCP the header stands once, before the first byte');
   }
+  if (network === 'udp' && config.pool.transport.tls !== null) {
+    run.fail(`${path}.upstreams.0.tls`, 'tls is for TCP upstreams, and this proxy has UDP ones');
+  }
   const proxyTlvs = compileTlvs(run, path, config, network);
   const { hash } = compilePool(run, path, config.pool, poolKind(network));
   pools.add(hash);
@@ -37,7 +40,8 @@ function compileTlvs(
   network: 'tcp' | 'udp',
 ): ProxyTlvPlan[] {
   if (tlvs.length > 0 && (network === 'udp' || pool.transport.proxy_protocol !== 'v2')) {
-    run.fail(`${path}.proxy_tlvs`, 'TLVs stand in a PROXY v2 header of a TCP connection: write proxy_protocol v2');
+    const advice = network === 'udp' ? 'leave them out over UDP' : 'write proxy_protocol v2';
+    run.fail(`${path}.proxy_tlvs`, `TLVs stand in a PROXY v2 header of a TCP connection: ${advice}`);
   }
   const seen = new Set<string | number>();
   return tlvs.map(({ type, value }, index): ProxyTlvPlan => {
@@ -72,7 +76,7 @@ function poolKind(network: 'tcp' | 'udp'): PoolKind {
     layer: network,
     directive: 'proxy',
     checkAdvice: network === 'tcp' ? 'health tcp' : 'health udp or health dns',
-    places: { policy: 'load_balancing.selection', localAddress: 'upstreams.0.local_addr' },
+    places: { policy: 'load_balancing.selection', localAddress: 'upstreams.0.local_addr', transport: 'upstreams.0' },
     readUpstream: (dial) => readLayer4Upstream(dial, network),
   };
 }

@@ -5,6 +5,8 @@ import type { Layer4HandlerConfig, Layer4RouteConfig } from '../../config/schema
 import type { Compilation } from '../compilation.ts';
 import { compileLayer4Matchers } from './matchers.ts';
 import { compileLayer4Proxy } from './proxy.ts';
+import { compileLayer4Tls } from './tls.ts';
+import type { ServedTls } from './tls.ts';
 
 /** Each route that goes on to the ones below it repeats them, so a chain of such routes doubles with each. */
 const MAX_GOING_ON = 8;
@@ -12,6 +14,7 @@ const MAX_GOING_ON = 8;
 export interface Layer4RouteTools {
   readonly run: Compilation;
   readonly network: 'tcp' | 'udp';
+  readonly https: ServedTls;
   /** Collects the pools that are named. */
   readonly pools: Set<SectionHash>;
 }
@@ -29,7 +32,18 @@ export function compileLayer4Routes(
       `more than ${MAX_GOING_ON} routes only prepare the ones below them: write one subroute for all`,
     );
   }
+  warnUnreachable(tools.run, path, routes);
   return compileFrom(tools, path, routes, 0);
+}
+
+function warnUnreachable(run: Compilation, path: string, routes: readonly Layer4RouteConfig[]): void {
+  const last = routes.findIndex(({ match, handle }) => match.length === 0 && handle.some(endsRoute));
+  if (last < 0 || last === routes.length - 1) return;
+  run.warn(
+    `${path}.${last + 1}`,
+    'route',
+    'this route is never reached: the one before it has no matcher and takes everything',
+  );
 }
 
 /**
@@ -87,7 +101,8 @@ function compileHandler(tools: Layer4RouteTools, path: string, config: Layer4Han
     case 'proxy':
       return compileLayer4Proxy(run, path, config, network, pools);
     case 'tls':
-      return run.notYet(path, 'tls (layer4 handler)');
+      if (network === 'udp') run.fail(path, 'the handler tls ends TLS over TCP, and its server listens on UDP');
+      return compileLayer4Tls(run, path, config, tools.https);
     case 'proxy_protocol':
       return { handler: 'proxy_protocol', allow: config.allow, timeoutMs: config.timeout };
     case 'subroute':

@@ -19,7 +19,12 @@ export function readLayer4Upstream(dial: string, network: 'tcp' | 'udp'): Upstre
     return { fault: `'${dial}' is no UDP upstream, and stands under a UDP listener: ${advice}` };
   }
   if (dial.startsWith('unix/')) return readUpstream(dial);
-  return readInternet(dial, dial.replace(/^(?:tcp|udp)\//i, ''), network);
+  const address = dial.replace(/^(?:tcp|udp)\//i, '');
+  if (address.startsWith('unix/')) {
+    const advice = network === 'udp' ? 'a UDP server has host:port' : `write ${address}`;
+    return { fault: `'${dial}' is no upstream address: ${advice}` };
+  }
+  return readInternet(dial, address, network);
 }
 
 function readInternet(dial: string, address: string, network: 'tcp' | 'udp'): UpstreamAddress {

@@ -32,20 +32,69 @@ describe('who speaks TLS', () => {
     );
   });
 
-  test('a public name is refused until somebody says where its certificate comes from', () => {
+  test('a public name has a certificate of a public authority, unless somebody says otherwise', () => {
     const server = { listen: [':443'], routes: [site('localhost'), site('example.com')] };
-    assert.throws(() => compile(server), {
-      message:
-        'example.com needs HTTPS with a certificate of a public authority, and getting one (ACME) is not supported yet: ' +
-        'write tls internal, or tls <certificate> <key>, or http://example.com, at Caddyfile:6',
-      position: at(6),
-    });
+    const managed = compile(server).compiled.tls.certificates.find(({ source }) => source === 'acme');
+    assert.ok(managed?.source === 'acme');
+    const [issuer] = managed.issuers;
+    assert.ok(issuer?.kind === 'acme');
+    assert.equal(managed.name, 'example.com');
+    assert.equal(issuer.directory, 'https://acme-v02.api.letsencrypt.org/directory');
+    // The server of the redirects listens on the HTTP port.
+    assert.deepEqual(issuer.challenges, ['http-01', 'tls-alpn-01']);
     const policies = [{ subjects: ['*.com'], issuers: [{ module: 'internal', lifetime: '1h' }] }];
     const internal = compile(server, {}, { tls: { automation: { policies } } });
     assert.deepEqual(issued(internal), ['localhost', 'example.com']);
     assert.deepEqual(issued(compile({ ...server, automatic_https: { disable_certificates: true } })), []);
     const skipped = { skip_certificates: ['Example.com'] };
     assert.deepEqual(issued(compile({ ...server, automatic_https: skipped })), ['localhost']);
+  });
+
+  test('a wildcard needs the DNS challenge, and a name without any challenge is refused', () => {
+    const server = { listen: [':443'], routes: [site('localhost'), site('*.example.com')] };
+    assert.throws(() => compile(server), {
+      message:
+        /^\*\.example\.com is a wildcard, and authorities sign for one only by the DNS challenge: .*, at Caddyfile:6$/,
+      position: at(6),
+    });
+    const dns = { provider: { name: 'hook', program: '/bin/zone' } };
+    const policies = [{ issuers: [{ module: 'acme', challenges: { dns } }] }];
+    const { tls } = compile(
+      server,
+      {},
+      { tls: { automation: { policies: [{ subjects: ['*.example.com'], ...policies[0] }] } } },
+    ).compiled;
+    const managed = tls.certificates.find(({ source }) => source === 'acme');
+    assert.deepEqual(
+      managed?.source === 'acme' && managed.issuers.map((issuer) => issuer.kind === 'acme' && issuer.challenges),
+      [['dns-01']],
+    );
+    assert.deepEqual(
+      tls.issuance.programs.map(({ path }) => path),
+      ['/bin/zone'],
+    );
+    const none = { challenges: { http: { disabled: true }, 'tls-alpn': { disabled: true } } };
+    const disabled = { tls: { automation: { policies: [{ issuers: [{ module: 'acme', ...none }] }] } } };
+    assert.throws(() => compile({ ...server, routes: [site('example.com')] }, {}, disabled), /no challenge is left/);
+  });
+
+  test('only servers that an authority may look at answer challenges, in front of their own sites', () => {
+    const { servers } = compile({ listen: [':443'], routes: [site('example.com')] }).compiled;
+    assert.deepEqual(
+      servers.map(({ sites, tls }) => [sites.length, tls?.asks ?? null]),
+      [
+        [1, 'challenges'],
+        [3, null],
+      ],
+    );
+    const local = compile({ listen: [':443'], routes: [site('localhost')] }).compiled;
+    assert.deepEqual(
+      local.servers.map(({ sites, tls }) => [sites.length, tls?.asks ?? null]),
+      [
+        [1, null],
+        [2, null],
+      ],
+    );
   });
 
   test('the HTTPS port alone asks for TLS, even without a host', () => {

@@ -10,21 +10,25 @@ import { tlsPolicySchema } from '../../config/schema/tls-policy.ts';
 import type { TlsPolicyConfig } from '../../config/schema/tls-policy.ts';
 import type { Compilation } from '../compilation.ts';
 import type { CertificateSpec, CompiledTls, ListenerSpec } from '../compiled.ts';
+import { layer4TlsNames } from '../layer4/tls.ts';
 import { compileListeners } from '../listeners.ts';
+import { asksOf, challengeServers, challengeWays, plainListeners } from './challenges.ts';
 import { compileAuthorities, compileIssuance } from './issuance.ts';
 import { compileLoaded, type LoadedCertificates } from './loaded.ts';
 import { compilePolicy } from './policies.ts';
 import { addRedirects, redirectsOf, type RedirectWish } from './redirects.ts';
 import { qualifiesForCertificate } from './subjects.ts';
 
-const HANDSHAKE_TIMEOUT_MS = 10_000;
-
 export interface HttpsPlan {
   /** The servers of the config, redirects added. */
   readonly servers: Readonly<Record<string, HttpServerConfig>>;
   /** Of those that speak TLS. */
   readonly tlsOf: ReadonlyMap<string, TlsPlan>;
+  /** Names of those that answer HTTP-01 challenges. */
+  readonly answersChallenges: ReadonlySet<string>;
   readonly tls: CompiledTls;
+  /** When workers ask for certificates; null = never. */
+  readonly asks: NonNullable<TlsPlan['asks']> | null;
 }
 
 export function planHttps(run: Compilation, config: Config): HttpsPlan {
@@ -45,18 +49,28 @@ export function planHttps(run: Compilation, config: Config): HttpsPlan {
     if (found.tls !== null) tlsOf.set(name, found.tls);
     wishes.push(...found.redirects);
   }
+  for (const [name, path] of layer4TlsNames(config.apps.layer4)) {
+    if (qualifiesForCertificate(name) && !wanted.has(name) && !covers(loaded, name)) wanted.set(name, path);
+  }
   for (const [at, name] of config.apps.tls.certificates.automate.entries()) {
     const host = name.toLowerCase();
     if (!wanted.has(host) && !covers(loaded, host)) wanted.set(host, `apps.tls.certificates.automate.${at}`);
   }
-  const specs: CertificateSpec[] = [...loaded.specs, ...compileIssuance(run, config, wanted)];
   const listensOn = (name: string, address: string): boolean => {
     return listenersOf.get(name)!.some(({ key }) => key === `tcp/${address}`);
   };
+  const withRedirects = addRedirects(config.apps.http, wishes, listensOn);
+  const plain = plainListeners(run, withRedirects, tlsOf);
+  const ways = challengeWays(config.apps.http, plain, tlsOf);
+  const { specs: issued, plan } = compileIssuance(run, config, wanted, ways);
+  const specs: CertificateSpec[] = [...loaded.specs, ...issued];
+  const asks = asksOf(specs, plan);
   return {
-    servers: addRedirects(config.apps.http, wishes, listensOn),
-    tlsOf,
-    tls: { certificates: specs, authorities: compileAuthorities(run, config, specs) },
+    servers: withRedirects,
+    tlsOf: new Map([...tlsOf].map(([name, own]) => [name, asks === null ? own : { ...own, asks }])),
+    answersChallenges: challengeServers(config.apps.http, plain, asks, config.apps.tls),
+    tls: { certificates: specs, authorities: compileAuthorities(run, config, specs, plan.onDemand), issuance: plan },
+    asks,
   };
 }
 
@@ -110,7 +124,7 @@ function tlsPlan(
   return {
     listeners: listeners.map(({ key }) => key),
     policies: plans,
-    handshakeTimeoutMs: HANDSHAKE_TIMEOUT_MS,
+    handshakeTimeoutMs: server.tls_handshake_timeout,
     strictSniHost: server.strict_sni_host ?? plans.some(({ clientAuth }) => clientAuth !== null),
   };
 }

@@ -5,6 +5,7 @@ import type { TlsAppConfig } from '../../config/schema/tls-app.ts';
 import { describePlace } from '../../config/positions.ts';
 import type { Compilation } from '../compilation.ts';
 import type { CertificateSpec } from '../compiled.ts';
+import { compilePkcs12 } from './pkcs12-files.ts';
 
 export interface LoadedCertificates {
   readonly specs: readonly CertificateSpec[];
@@ -16,8 +17,15 @@ export function compileLoaded(run: Compilation, { certificates }: TlsAppConfig):
   const base = 'apps.tls.certificates';
   const names = new Set<string>();
   const specs: CertificateSpec[] = [];
-  for (const [at, { certificate, key, tags }] of certificates.load_files.entries()) {
+  for (const [at, entry] of certificates.load_files.entries()) {
     const path = `${base}.load_files.${at}`;
+    const { certificate, key, tags } = entry;
+    if (entry.format === 'pkcs12') {
+      const spec = compilePkcs12(run, path, entry);
+      for (const name of spec.names) names.add(name);
+      specs.push(spec.spec);
+      continue;
+    }
     const chain = readCertificates(run, path, certificate);
     readKey(run, path, key, chain[0]!);
     for (const name of namesOf(chain[0]!)) names.add(name);

@@ -10,7 +10,8 @@ import { loggingSchema } from './logging.ts';
 import type { LoggingConfig } from './logging.ts';
 import { pkiAppSchema, tlsAppSchema } from './tls-app.ts';
 import type { PkiAppConfig, TlsAppConfig } from './tls-app.ts';
-import { notYet, object, orDefaults } from './primitives.ts';
+import { storageSchema, type StorageConfig } from './storage.ts';
+import { notYet, object, orDefaults, orNull } from './primitives.ts';
 
 /**
  * A validated config with every default filled in. Names are those of the JSON; durations are
@@ -19,7 +20,14 @@ import { notYet, object, orDefaults } from './primitives.ts';
 export interface Config {
   readonly admin: AdminConfig;
   readonly logging: LoggingConfig;
-  readonly apps: { readonly http: HttpAppConfig; readonly layer4: Layer4AppConfig; readonly tls: TlsAppConfig; readonly pki: PkiAppConfig };
+  /** Where certificates of public authorities are kept; null = the data directory. */
+  readonly storage: StorageConfig | null;
+  readonly apps: {
+    readonly http: HttpAppConfig;
+    readonly layer4: Layer4AppConfig;
+    readonly tls: TlsAppConfig;
+    readonly pki: PkiAppConfig;
+  };
 }
 
 const apps = object({
@@ -34,5 +42,5 @@ export const configSchema: z.ZodType<Config> = object({
   admin: orDefaults(adminSchema),
   logging: orDefaults(loggingSchema),
   apps: orDefaults(apps),
-  storage: notYet('storage'),
+  storage: orNull(storageSchema),
 });

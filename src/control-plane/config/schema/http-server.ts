@@ -37,6 +37,8 @@ export interface HttpServerConfig {
   /** Milliseconds, as the other timeouts. 0 = none. */
   readonly read_timeout: number;
   readonly read_header_timeout: number;
+  /** From accepting a connection to the end of its TLS handshake. */
+  readonly tls_handshake_timeout: number;
   readonly read_idle_timeout: number;
   readonly write_timeout: number;
   readonly write_idle_timeout: number;
@@ -139,6 +141,7 @@ export const httpServerSchema: z.ZodType<HttpServerConfig> = object({
   client_ip_headers: list(fieldName()).default(['X-Forwarded-For']),
   read_timeout: duration(0, DAY_MS).default(0),
   read_header_timeout: duration(1, DAY_MS).default(60_000),
+  tls_handshake_timeout: duration(1, DAY_MS).default(10_000),
   read_idle_timeout: duration(1, DAY_MS).default(60_000),
   write_timeout: duration(0, DAY_MS).default(0),
   write_idle_timeout: duration(1, DAY_MS).default(60_000),

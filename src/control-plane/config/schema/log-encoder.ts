@@ -10,6 +10,8 @@ export interface EncoderConfig {
   readonly filters: readonly AccessFilterPlan[];
 }
 
+const TLS_FIELDS = ['version', 'cipher_suite', 'resumed', 'proto', 'server_name'] as const;
+
 /** Caddy's names of fields we have, and ours. */
 const FIELDS: Readonly<Record<string, string>> = {
   ts: 'time',
@@ -21,6 +23,7 @@ const FIELDS: Readonly<Record<string, string>> = {
   'request>proto': 'proto',
   size: 'bytes',
   duration: 'duration_ms',
+  ...Object.fromEntries(TLS_FIELDS.map((name) => [`request>tls>${name}`, `tls_${name}`])),
   ...Object.fromEntries(
     [
       'time',
@@ -37,11 +40,14 @@ const FIELDS: Readonly<Record<string, string>> = {
       'attempts',
       'affinity',
       'user_id',
+      'fault',
+      ...TLS_FIELDS.map((name) => `tls_${name}`),
     ].map((name) => [name, name]),
   ),
 };
 /** Fields of Caddy's that never stand in our lines: taking them out is done already. */
-const NEVER_THERE = /^(?:request>(?:headers|tls|remote_port)|resp_headers|bytes_read|logger)(?:>|$)/;
+const NEVER_THERE =
+  /^(?:request>(?:headers|tls>client_(?:common_name|serial)|remote_port)|resp_headers|bytes_read|logger)(?:>|$)/;
 
 type FilterConfig = Exclude<DistributiveOmit<AccessFilterPlan, 'field'>, { filter: 'append' }> | CookieFilterConfig;
 
@@ -88,13 +94,18 @@ const filter: z.ZodType<FilterConfig> = moduleOf<FilterConfig>({
 /** Fields are changed in the order of the file. */
 const filters: z.ZodType<AccessFilterPlan[]> = mapOf(filter).transform((fields, context) =>
   Object.entries(fields).flatMap(([name, change]): AccessFilterPlan[] => {
+    if (name === 'request>tls' && change.filter === 'delete') {
+      return TLS_FIELDS.map((field) => ({ filter: 'delete', field: `tls_${field}` }));
+    }
     if (NEVER_THERE.test(name) && isHarmlessThere(change)) return [];
     const field = Object.hasOwn(FIELDS, name) ? FIELDS[name] : undefined;
     if (field !== undefined && change.filter !== 'cookie') return [{ ...change, field }];
     const message =
       change.filter === 'cookie'
         ? `access lines hold no cookies: '${name}' has none to change`
-        : `access lines have no field '${name}': there is ${Object.values(FIELDS).slice(8).join(', ')}`;
+        : `access lines have no field '${name}': there is ${Object.values(FIELDS)
+            .filter((known, at, all) => all.indexOf(known) === at)
+            .join(', ')}`;
     context.addIssue({ code: 'custom', message, path: [name] });
     return [];
   }),

@@ -69,11 +69,15 @@ export function orDefaults<T>(schema: z.ZodType<T>): z.ZodType<T> {
 }
 
 /** Anything `read` makes a value of; undefined refuses. */
-export function accept<T>(expected: string, read: (value: unknown) => T | undefined): z.ZodType<T> {
+export function accept<T>(
+  expected: string,
+  read: (value: unknown) => T | undefined,
+  tell: (value: unknown) => string = describe,
+): z.ZodType<T> {
   return z.unknown().transform((value, context) => {
     const result = read(value);
     if (result !== undefined) return result;
-    context.addIssue({ code: 'custom', message: `expected ${expected}, found ${describe(value)}` });
+    context.addIssue({ code: 'custom', message: `expected ${expected}, found ${tell(value)}` });
     return z.NEVER;
   });
 }
@@ -117,10 +121,18 @@ export function fraction(): z.ZodType<number> {
 /** Milliseconds from a duration between `minMs` and `maxMs`, both included. */
 export function duration(minMs: number, maxMs: number): z.ZodType<number> {
   const expected = `a duration from ${formatDuration(minMs)} to ${formatDuration(maxMs)}`;
-  return accept(`${expected} (whole nanoseconds, or text such as 1m30s)`, (value) => {
+  const read = (value: unknown): number | undefined => {
     const ms = parseDuration(value);
     return ms !== undefined && ms >= minMs && ms <= maxMs ? ms : undefined;
-  });
+  };
+  return accept(`${expected} (whole nanoseconds, or text such as 1m30s)`, read, describeDuration);
+}
+
+/** Nanoseconds are what JSON says; a Caddyfile said `6m`. */
+export function describeDuration(value: unknown): string {
+  if (typeof value !== 'number' || value === 0) return describe(value);
+  const ms = value / 1e6;
+  return `${value} (${Number.isInteger(ms) ? formatDuration(ms) : `${ms}ms`})`;
 }
 
 /** An HTTP status code, or 1 … 5 for a class of them. */

@@ -1,40 +1,50 @@
 /** `apps.tls` and `apps.pki`: certificates, who issues them, and the authorities of our own. */
 import { z } from 'zod';
-import { moduleOf } from './module.ts';
-import { duration, flag, list, mapOf, notYet, object, orDefaults, orNull, text } from './primitives.ts';
+import { issuerSchema, type IssuerConfig } from './acme-issuer.ts';
+import { certificateFiles, certificatePair } from './certificate-files.ts';
+import type { CertificateFilesConfig, CertificatePairConfig } from './certificate-files.ts';
+import { accept, duration, flag, list, mapOf, notYet, object, oneOf, orDefaults, orNull, text } from './primitives.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-
-export interface CertificateFilesConfig {
-  readonly certificate: string;
-  readonly key: string;
-  readonly tags: readonly string[];
-}
-
-export interface InternalIssuerConfig {
-  readonly module: 'internal';
-  readonly ca: string;
-  /** Milliseconds. */
-  readonly lifetime: number;
-  readonly sign_with_root: boolean;
-}
 
 export interface AutomationPolicyConfig {
   /** Empty = every name without a policy of its own. */
   readonly subjects: readonly string[];
   /** Empty = by the name. */
-  readonly issuers: readonly InternalIssuerConfig[];
+  readonly issuers: readonly IssuerConfig[];
+  readonly key_type: KeyType;
+  readonly must_staple: boolean;
+  /** Share of a life that is left when a certificate is renewed. */
+  readonly renewal_window_ratio: number;
+  /** Certificates are had when a client first asks for them. */
+  readonly on_demand: boolean;
+  readonly disable_ocsp_stapling: boolean;
 }
+
+export type KeyType = 'p256' | 'p384' | 'rsa2048' | 'rsa4096';
 
 export interface TlsAppConfig {
   readonly certificates: {
     readonly load_files: readonly CertificateFilesConfig[];
-    readonly load_pem: readonly CertificateFilesConfig[];
+    readonly load_pem: readonly CertificatePairConfig[];
     readonly load_folders: readonly string[];
     readonly automate: readonly string[];
   };
-  readonly automation: { readonly policies: readonly AutomationPolicyConfig[] };
+  readonly automation: {
+    readonly policies: readonly AutomationPolicyConfig[];
+    /** Who says which names may be had on demand; null = nobody. */
+    readonly on_demand: OnDemandConfig | null;
+    /** Milliseconds between two looks at what has to be renewed; null = the default. */
+    readonly renew_interval: number | null;
+    /** Milliseconds between two removals of what expired long ago. */
+    readonly storage_clean_interval: number;
+  };
+  readonly disable_ocsp_stapling: boolean;
+}
+
+export interface OnDemandConfig {
+  readonly permission: { readonly module: 'http'; readonly endpoint: string };
 }
 
 export interface AuthorityConfig {
@@ -51,39 +61,34 @@ export interface PkiAppConfig {
   readonly certificate_authorities: Readonly<Record<string, AuthorityConfig>>;
 }
 
-export const LOCAL_AUTHORITY = 'local';
+function readShare(value: unknown): number | undefined {
+  return typeof value === 'number' && value > 0 && value < 1 ? value : undefined;
+}
 
-const pair: z.ZodType<CertificateFilesConfig> = object({
-  certificate: text('a certificate'),
-  key: text('a private key'),
-  tags: list(text('a tag')).default([]),
-  format: z.literal('pem').optional(),
-});
+const KEY_TYPES = ['p256', 'p384', 'rsa2048', 'rsa4096'] as const;
 
-const issuer = moduleOf<InternalIssuerConfig>({
-  key: 'module',
-  noun: 'issuer',
-  modules: () => ({
-    internal: object({
-      module: z.literal('internal'),
-      ca: text('the name of an authority').default(LOCAL_AUTHORITY),
-      lifetime: duration(MINUTE_MS, 365 * DAY_MS).default(DAY_MS / 2),
-      sign_with_root: flag().default(false),
+const onDemand: z.ZodType<OnDemandConfig> = object({
+  permission: object({
+    module: oneOf(['http']),
+    endpoint: accept('an http or https URL', (value) => {
+      const isUrl = typeof value === 'string' && /^https?:\/\//.test(value) && URL.canParse(value);
+      return isUrl ? value : undefined;
     }),
   }),
-  notYet: ['acme', 'zerossl'],
+  rate_limit: notYet('rate_limit'),
+  ask: notYet('ask (write permission)'),
 });
 
 const policy: z.ZodType<AutomationPolicyConfig> = object({
   subjects: list(text('a host name')).default([]),
-  issuers: list(issuer).default([]),
+  issuers: list(issuerSchema).default([]),
   get_certificate: notYet('get_certificate'),
-  must_staple: notYet('must_staple'),
-  renewal_window_ratio: notYet('renewal_window_ratio'),
-  key_type: notYet('key_type'),
+  must_staple: flag().default(false),
+  renewal_window_ratio: accept('a number above 0 and below 1', readShare).default(1 / 3),
+  key_type: oneOf(KEY_TYPES).default('p256'),
   storage: notYet('storage'),
-  on_demand: notYet('on_demand'),
-  disable_ocsp_stapling: notYet('disable_ocsp_stapling'),
+  on_demand: flag().default(false),
+  disable_ocsp_stapling: flag().default(false),
   ocsp_overrides: notYet('ocsp_overrides'),
   reuse_private_keys: notYet('reuse_private_keys'),
 });
@@ -91,8 +96,8 @@ const policy: z.ZodType<AutomationPolicyConfig> = object({
 export const tlsAppSchema: z.ZodType<TlsAppConfig> = object({
   certificates: orDefaults(
     object({
-      load_files: list(pair).default([]),
-      load_pem: list(pair).default([]),
+      load_files: list(certificateFiles).default([]),
+      load_pem: list(certificatePair).default([]),
       load_folders: list(text('a folder')).default([]),
       automate: list(text('a host name')).default([]),
       load_storage: notYet('load_storage'),
@@ -101,15 +106,15 @@ export const tlsAppSchema: z.ZodType<TlsAppConfig> = object({
   automation: orDefaults(
     object({
       policies: list(policy).default([]),
-      on_demand: notYet('on_demand'),
+      on_demand: orNull(onDemand),
       ocsp_interval: notYet('ocsp_interval'),
-      renew_interval: notYet('renew_interval'),
-      storage_clean_interval: notYet('storage_clean_interval'),
+      renew_interval: orNull(duration(1000, DAY_MS)),
+      storage_clean_interval: duration(MINUTE_MS, 365 * DAY_MS).default(DAY_MS),
     }),
   ),
   session_tickets: notYet('session_tickets'),
   cache: notYet('cache'),
-  disable_ocsp_stapling: notYet('disable_ocsp_stapling'),
+  disable_ocsp_stapling: flag().default(false),
   disable_storage_check: notYet('disable_storage_check'),
   disable_storage_clean: notYet('disable_storage_clean'),
   encrypted_client_hello: notYet('encrypted_client_hello'),

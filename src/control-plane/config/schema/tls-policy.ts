@@ -1,10 +1,12 @@
 /** `tls_connection_policies` of a server. */
 import { z } from 'zod';
+import { leafVerifier, type LeafVerifierConfig } from './leaf-verifier.ts';
 import { moduleOf } from './module.ts';
+import { ipRange, re2Pattern } from './patterns.ts';
 import { list, notYet, object, oneOf, orNull, text } from './primitives.ts';
 
 export interface TlsPolicyConfig {
-  readonly match: { readonly sni: readonly string[] } | null;
+  readonly match: TlsMatchConfig | null;
   readonly certificate_selection: { readonly any_tag: readonly string[]; readonly all_tags: readonly string[] } | null;
   readonly cipher_suites: readonly CipherSuite[];
   readonly curves: readonly Curve[];
@@ -16,6 +18,13 @@ export interface TlsPolicyConfig {
   readonly fallback_sni: string;
 }
 
+export interface TlsMatchConfig {
+  readonly sni: readonly string[];
+  readonly sni_regexp: { readonly pattern: string } | null;
+  readonly remote_ip: { readonly ranges: readonly string[]; readonly not_ranges: readonly string[] } | null;
+  readonly local_ip: { readonly ranges: readonly string[] } | null;
+}
+
 export type TlsVersionWord = 'tls1.2' | 'tls1.3';
 
 export interface ClientAuthConfig {
@@ -23,6 +32,9 @@ export interface ClientAuthConfig {
   /** DER, base64. */
   readonly trusted_ca_certs: readonly string[];
   readonly trusted_ca_certs_pem_files: readonly string[];
+  /** DER, base64. */
+  readonly trusted_leaf_certs: readonly string[];
+  readonly verifiers: readonly LeafVerifierConfig[];
   /** null = by whether there are authorities. */
   readonly mode: 'request' | 'require' | 'verify_if_given' | 'require_and_verify' | null;
 }
@@ -63,9 +75,10 @@ export type Curve = keyof typeof CURVES;
 
 const match = object({
   sni: list(text('a host name')).default([]),
-  sni_regexp: notYet('sni_regexp'),
-  remote_ip: notYet('remote_ip in tls_connection_policies'),
-  local_ip: notYet('local_ip in tls_connection_policies'),
+  // A name is for placeholders of what matched, which nothing asks for here.
+  sni_regexp: orNull(object({ pattern: re2Pattern(), name: text().optional() })),
+  remote_ip: orNull(object({ ranges: list(ipRange()).default([]), not_ranges: list(ipRange()).default([]) })),
+  local_ip: orNull(object({ ranges: list(ipRange()).default([]) })),
 });
 
 const selection = object({
@@ -94,8 +107,8 @@ const clientAuth: z.ZodType<ClientAuthConfig> = object({
   trusted_ca_certs: list(text('a certificate (DER, base64)')).default([]),
   trusted_ca_certs_pem_files: list(text('a file')).default([]),
   mode: orNull(oneOf(['request', 'require', 'verify_if_given', 'require_and_verify'])),
-  trusted_leaf_certs: notYet('trusted_leaf_certs'),
-  verifiers: notYet('verifiers'),
+  trusted_leaf_certs: list(text('a certificate (DER, base64)')).default([]),
+  verifiers: list(leafVerifier).default([]),
 });
 
 const version = oneOf(['tls1.2', 'tls1.3']);

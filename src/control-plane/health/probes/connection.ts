@@ -31,7 +31,7 @@ export async function connect(run: Attempt, target: ProbeTarget, options: Connec
   run.onDeadline = () => {
     // The kernel has chosen it, and it is what a firewall on the way would have to let through.
     run.localAddress = localAddressOf(socket);
-    return new ProbeFault('CONNECT_TIMEOUT', `no connection ${run.limit()}`);
+    return new ProbeFault('CONNECT_TIMEOUT', `no connection${run.from()} ${run.limit()}`);
   };
   socket.on('error', (error) => run.fail(run.onBroken(error)));
   run.step('sent', `connect to ${where} (SYN)`);

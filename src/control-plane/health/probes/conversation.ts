@@ -21,6 +21,11 @@ export interface Consumer {
   unfinished?(): ProbeFault | null;
 }
 
+interface Waiting {
+  readonly take: Consumer;
+  readonly done: () => void;
+}
+
 export class Conversation {
   readonly #run: Attempt;
   readonly #socket: Socket;
@@ -28,7 +33,7 @@ export class Conversation {
   #pending: Buffer = Buffer.alloc(0);
   #ended = false;
   #left = false;
-  #consumer: { readonly take: Consumer; readonly done: () => void } | null = null;
+  #consumer: Waiting | null = null;
 
   constructor(run: Attempt, socket: Socket) {
     this.#run = run;
@@ -48,6 +53,11 @@ export class Conversation {
     this.#socket.write(buffer);
   }
 
+  /** What has arrived and was not looked at is dropped: it is no answer to what is sent next. */
+  forget(): void {
+    this.#pending = Buffer.alloc(0);
+  }
+
   /** Resolves when the consumer has enough; fails as the attempt does. */
   async consume(consumer: Consumer): Promise<void> {
     await this.#run.wait<void>((resolve) => {
@@ -58,7 +68,7 @@ export class Conversation {
       this.#consumer = { take: consumer, done };
       const waiting = this.#pending;
       this.#pending = Buffer.alloc(0);
-      if (waiting.length > 0) this.#take(waiting);
+      if (waiting.length > 0) this.#offer(this.#consumer, waiting);
       if (this.#ended) this.#end();
     });
   }
@@ -97,13 +107,16 @@ export class Conversation {
 
   #take(bytes: Buffer): void {
     if (this.#left) return;
+    this.#run.step('received', `${bytes.length} bytes`, bytes);
     if (this.#consumer === null) {
       this.#pending = this.#pending.length === 0 ? bytes : Buffer.concat([this.#pending, bytes]);
       if (this.#pending.length > MAX_ANSWER_BYTES) this.#socket.pause();
       return;
     }
-    this.#run.step('received', `${bytes.length} bytes`, bytes);
-    const { take, done } = this.#consumer;
+    this.#offer(this.#consumer, bytes);
+  }
+
+  #offer({ take, done }: Waiting, bytes: Buffer): void {
     if (this.#asked(() => take.take(bytes))) done();
   }
 

@@ -62,7 +62,9 @@ export async function openDatagrams(run: Attempt, target: ProbeTarget, options: 
   socket.on('error', failed);
   try {
     await run.wait<void>((resolve) => {
-      const connect = (): void => socket.connect(target.port, ip, resolve);
+      // Node gives this callback the error of a connect that failed, and emits none.
+      const connected = (error?: NodeJS.ErrnoException): void => (error === undefined ? resolve() : failed(error));
+      const connect = (): void => socket.connect(target.port, ip, connected);
       if (options.localAddress === undefined) connect();
       else socket.bind({ address: options.localAddress }, connect);
     });
@@ -100,7 +102,7 @@ export async function askOnce<T>(
   run.localAddress = datagrams.localAddress;
   run.onDeadline = () =>
     other === ''
-      ? new ProbeFault('RECV_RESPONSE_TIMEOUT', `no answer ${run.limit()}`)
+      ? new ProbeFault('RECV_RESPONSE_TIMEOUT', `no answer to what was sent${run.from()} ${run.limit()}`)
       : new ProbeFault('RESPONSE_NOT_MATCH', other);
   run.step('local', `from ${datagrams.localAddress}`);
   run.step('sent', question.text, question.bytes);

@@ -36,11 +36,15 @@ export function describeExpectation(step: Exclude<ScriptStep, { step: 'send' }>)
     : `match of ${JSON.stringify(step.pattern)}`;
 }
 
-/** Each expectation begins where the last one was met. Resolves with what was seen. */
+/**
+ * Each expectation begins where the last one was met, or at what came after the last `send`: the rest of a greeting
+ * is not the answer to a question. Resolves with what was seen.
+ */
 export async function play(line: Conversation, script: readonly CompiledStep[]): Promise<string> {
   let seen = '';
   for (const step of script) {
     if ('send' in step) {
+      line.forget();
       line.send(step.send, 'as configured');
       continue;
     }

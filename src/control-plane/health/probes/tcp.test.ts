@@ -8,7 +8,7 @@ import { eventually } from '../../../../test/support/backend.ts';
 import { TlsContexts } from '../tls-contexts.ts';
 import { systemClock } from '../../../shared/clock.ts';
 import type { ProbeOptions, ProbeResult, ProbeStep } from '../probe.ts';
-import type { TcpProbeSpec } from '../probe-spec.ts';
+import type { ScriptStep, TcpProbeSpec } from '../probe-spec.ts';
 import { plainOptions, startServer, tcpProbeContract, untilDecided } from '../tcp-probe.contract.ts';
 import { tcpCheck } from './tcp.ts';
 
@@ -62,6 +62,19 @@ test('without a script the connection is the answer, and its end is a reset', as
   assert.match(result.localAddress, /^127\.0\.0\.1:\d+$/);
   assert.equal(await seen.promise, 'ECONNRESET');
   await server.close();
+});
+
+test('what is left of a greeting is not the answer to what is sent after it', async () => {
+  const serve = (socket: Socket): void => {
+    socket.write('220 hello 250\r\n');
+    socket.once('data', () => socket.write('554 no\r\n'));
+  };
+  const ask = (expected: ScriptStep): TcpProbeSpec => ({
+    ...PLAIN,
+    script: [{ step: 'expect', bytes: '220' }, { step: 'send', bytes: 'EHLO a\r\n' }, expected],
+  });
+  assert.equal((await probe(ask({ step: 'expect', bytes: '250' }), serve, { timeoutMs: 300 })).outcome, 'fail');
+  assert.equal((await probe(ask({ step: 'expect_regex', pattern: '^554 ' }), serve)).outcome, 'pass');
 });
 
 test('close fin ends with FIN and waits for the end of the server', async () => {
@@ -179,6 +192,19 @@ test('each step is told to an observer', async () => {
     ],
   );
   assert.ok(steps.every((step, at) => at === 0 || step.atMs >= steps[at - 1]!.atMs));
+});
+
+test('bytes that several expectations share are told to an observer once', async () => {
+  const server = await startServer((socket) => socket.write('SSH-2.0-OpenSSH\r\n'));
+  const script: ScriptStep[] = ['SSH', 'OpenSSH'].map((bytes) => ({ step: 'expect', bytes }));
+  const steps: string[] = [];
+  const result = await run(server.port, { ...PLAIN, script }, {}, ({ text }) => steps.push(text));
+  await server.close();
+  assert.equal(result.outcome, 'pass', result.detail);
+  assert.deepEqual(
+    steps.filter((text) => text.endsWith(' bytes')),
+    ['17 bytes'],
+  );
 });
 
 test('a server that floods is let go of at the limit', async () => {

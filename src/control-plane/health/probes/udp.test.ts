@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import dgram from 'node:dgram';
+import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { systemClock } from '../../../shared/clock.ts';
@@ -32,7 +33,8 @@ test('silence passes when the host answers an echo request, with the round trip 
   await server.close();
   assert.equal(result.outcome, 'pass', result.detail);
   assert.equal(result.roundTripMs, 3);
-  assert.deepEqual(server.received.map(String), ['hello']);
+  // A run that this machine was too slow for is repeated.
+  assert.deepEqual(new Set(server.received.map(String)), new Set(['hello']));
 });
 
 test('silence of a host without echo fails as NO_ECHO', async () => {
@@ -48,6 +50,24 @@ test('with echo off silence is a pass without a round trip', async () => {
   await server.close();
   assert.equal(result.outcome, 'pass');
   assert.equal(result.silent, true);
+});
+
+test('a socket is kept between probes of an address, and not of a name, which may move', async () => {
+  const { address } = await lookup('localhost');
+  const server = await startDatagramServer((_, reply) => reply(Buffer.alloc(0)), address);
+  const deps = { clock: systemClock, signal: new AbortController().signal };
+  const sockets = async (host: string): Promise<number> => {
+    const own = portCheck(null).forServer!();
+    const from = new Set<string>();
+    for (let time = 0; time < 3; time += 1) {
+      from.add((await own.run({ host, port: server.port }, plainOptions(60_000), deps)).localAddress);
+    }
+    own.close();
+    return from.size;
+  };
+  assert.equal(await sockets(address), 1);
+  assert.ok((await sockets('localhost')) > 1);
+  await server.close();
 });
 
 test('any answer is proof of life: the probe passes at once, whatever the echo says', async () => {

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { attempt, type Attempt, type Finding, ProbeFault } from '../attempt.ts';
 import type { Echo, EchoAnswer } from '../echo.ts';
 import type { Probe, ProbeDeps, ProbeOptions, ProbeResult, ProbeTarget, ServerProbe } from '../probe.ts';
@@ -65,7 +66,8 @@ class UdpServer implements ServerProbe {
     });
     if (this.#datagrams !== null) this.#datagrams.listener = null;
     // A socket that this machine had trouble with may be bound to an address that is gone.
-    if (!this.#keep || result.outcome === 'neutral') this.close();
+    // A name may stand for another address by the next probe.
+    if (!this.#keep || result.outcome === 'neutral' || isIP(target.host) === 0) this.close();
     return result;
   }
 
@@ -104,7 +106,10 @@ class UdpRun {
   }
 
   async judge(): Promise<Finding> {
-    const silence = new ProbeFault('RECV_RESPONSE_TIMEOUT', `no answer ${this.#run.limit()}`);
+    const silence = new ProbeFault(
+      'RECV_RESPONSE_TIMEOUT',
+      `no answer to what was sent${this.#run.from()} ${this.#run.limit()}`,
+    );
     this.#run.onDeadline = () => silence;
     this.#run.step('local', `from ${this.#datagrams.localAddress}`);
     void this.#askEcho();

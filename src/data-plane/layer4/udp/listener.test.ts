@@ -303,6 +303,24 @@ test('a flood of new clients is capped and counted, and a client that is at home
   assert.equal(server.received.at(-1)!.from.port, own);
 });
 
+test('listeners share the descriptors: a flood of one leaves the sessions of another alone', TIMEOUT, async (t) => {
+  const world = new UdpTestWorld(40);
+  const server = await udpServer(t, 's');
+  const plan = world.proxy(world.pool([{ port: server.port, row: 1 }]));
+  const layer4Of = new Map(['udp/:1', 'udp/:2'].map((key) => [key, plan.server]));
+  const both = { ...plan, generation: { ...plan.generation, layer4Of } };
+  const flooded = world.listen(t, both);
+  const quiet = world.listen(t, both);
+  for (let flood = 0; flood < 50; flood += 1) await (await udpPeer(t)).ask('x', flooded.port);
+  assert.equal(flooded.listener.sessions, 30);
+  for (let client = 0; client < 12; client += 1) await (await udpPeer(t)).ask('x', quiet.port);
+  assert.equal(quiet.listener.sessions, 10);
+  assert.equal(flooded.listener.sessions, 30);
+  quiet.listener.close();
+  for (let flood = 0; flood < 5; flood += 1) await (await udpPeer(t)).ask('x', flooded.port);
+  assert.equal(flooded.listener.sessions, 30, 'one of two sockets never has all');
+});
+
 test(
   'limits on sessions, on those of one source and on new ones a second are exact, and counted',
   TIMEOUT,

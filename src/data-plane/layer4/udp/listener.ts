@@ -32,7 +32,7 @@ import type { NewRate } from '../new-rate.ts';
 import { RouteWalk, sendsHeader, type FlowStep } from '../routes.ts';
 import { connectionHashOf } from '../quic-packet.ts';
 import type { Layer4Server } from '../server.ts';
-import { sessionsPossible } from './descriptors.ts';
+import type { SessionBudget } from './descriptors.ts';
 import { homeKey, Homes } from './homes.ts';
 import { datagramHeader, takeHeader, withoutHeader } from './proxy-header.ts';
 import { QuicConnections } from './quic-connections.ts';
@@ -50,6 +50,9 @@ const NO_LIMITS = Object.freeze({ total: 0, perSource: 0 });
 export interface UdpWorld extends SessionWorld {
   readonly admission: Pick<Admission, 'take' | 'leave'>;
   readonly newRate: Pick<NewRate, 'admit'>;
+  readonly budget: SessionBudget;
+  /** Of the process. */
+  workers(): number;
   sessionStarted(generation: Generation): void;
   sessionEnded(generation: Generation): void;
   warn(message: string, fields: LogFields): void;
@@ -77,6 +80,8 @@ export class UdpListener implements Expirable, SessionHost {
   /** null = no session went by QUIC connection ids yet. */
   #quic: QuicConnections | null = null;
   #maxSessions = 0;
+  /** UDP sockets of the process, which share its descriptors. */
+  #sockets = 1;
   /** SO_RCVBUF asked for last. */
   #askedBytes = 0;
   #unsent = 0;
@@ -119,7 +124,9 @@ export class UdpListener implements Expirable, SessionHost {
   #setUp(): void {
     const { options, name } = this.#plan.server;
     const { maxSessions, receiveBufferBytes } = options.udp!;
-    const possible = sessionsPossible();
+    this.#sockets = socketsOf(this.#plan.generation, this.#world.workers());
+    this.#world.budget.refresh();
+    const possible = this.#world.budget.most(this.#sockets);
     if (maxSessions > possible && this.#maxSessions !== possible) {
       this.#world.warn(
         `${name}: max_sessions ${maxSessions} is more than file descriptors allow, ${possible} is used (raise ulimit -n, or LimitNOFILE= of the unit)`,
@@ -233,7 +240,7 @@ export class UdpListener implements Expirable, SessionHost {
       this.onLost();
       return;
     }
-    if (this.#table.size >= this.#maxSessions) this.#makeRoom();
+    if (this.#isFull()) this.#makeRoom();
     const session = this.#open(step, request, place, first) ?? this.#openStarved(step, request, place, first);
     if (session === null) {
       this.#world.admission.leave(place);
@@ -243,6 +250,7 @@ export class UdpListener implements Expirable, SessionHost {
     }
     session.headed = first.headed;
     this.#table.add(session, first.now);
+    this.#world.budget.count(1);
     this.#world.sessionStarted(session.generation);
     this.#world.servers.add(place.row, SERVER_IN_FLIGHT, 1);
     this.#world.servers.count(place.row, SERVER_CONNECTIONS_ACCEPTED, 1);
@@ -286,6 +294,11 @@ export class UdpListener implements Expirable, SessionHost {
     this.#makeRoom();
     request.forgetTried();
     return this.#open(step, request, place, first);
+  }
+
+  #isFull(): boolean {
+    const { size } = this.#table;
+    return size >= this.#maxSessions || !this.#world.budget.hasRoom(size, this.#sockets);
   }
 
   #makeRoom(): void {
@@ -358,6 +371,7 @@ export class UdpListener implements Expirable, SessionHost {
   #end(session: UdpSession): void {
     this.#table.delete(session);
     session.end();
+    this.#world.budget.count(-1);
     this.#world.admission.leave(session.place);
     this.#world.servers.add(session.place.row, SERVER_IN_FLIGHT, -1);
     this.#world.sessionEnded(session.generation);
@@ -370,6 +384,15 @@ export class UdpListener implements Expirable, SessionHost {
     const at = oldest.lastAt + this.#plan.server.options.idleTimeoutMs;
     if (this.#deadline.at > at) this.#world.wheel.arm(this.#deadline, Math.max(0, at - this.#world.clock.now()));
   }
+}
+
+/** UDP sockets of the config, at least one: with `workers all` each worker has one. */
+function socketsOf({ layer4Of }: Generation, workers: number): number {
+  let sockets = 0;
+  for (const { options } of layer4Of.values()) {
+    if (options.udp !== null) sockets += options.udp.workers === 'all' ? workers : 1;
+  }
+  return Math.max(1, sockets);
 }
 
 interface FirstDatagram {

@@ -1,17 +1,28 @@
 import { setField } from '../../context.ts';
-import type { JsonObject } from '../../json.ts';
+import type { JsonObject, JsonValue } from '../../json.ts';
 import { failure } from '../../syntax/failure.ts';
 import { blockOf, one, wrongCount } from '../../syntax/read.ts';
 import type { Statement } from '../../syntax/statement.ts';
 import { nearestHint } from '../../unknown-word.ts';
 import { trustPool } from '../reverse-proxy/transport-tls.ts';
 import type { TlsDraft } from './draft.ts';
+import { leafVerifier, verifier } from './leaf-verifier.ts';
 
 const MODES: readonly string[] = Object.freeze(['request', 'require', 'verify_if_given', 'require_and_verify']);
-const NOT_YET: readonly string[] = Object.freeze(['trusted_leaf_cert', 'trusted_leaf_cert_file', 'verifier']);
-const WORDS: readonly string[] = Object.freeze(['mode', 'trust_pool', 'trusted_ca_cert', 'trusted_ca_cert_file']);
+const WORDS: readonly string[] = Object.freeze([
+  'mode',
+  'trust_pool',
+  'trusted_ca_cert',
+  'trusted_ca_cert_file',
+  'trusted_leaf_cert',
+  'trusted_leaf_cert_file',
+  'verifier',
+]);
 
-/** `client_auth { mode … · trust_pool … · trusted_ca_cert <base64> · trusted_ca_cert_file <pem> }`. */
+/**
+ * `client_auth { mode … · trust_pool … · trusted_ca_cert <base64> · trusted_ca_cert_file <pem> · trusted_leaf_cert <base64> ·
+ * trusted_leaf_cert_file <pem> · verifier leaf … }`.
+ */
 export function clientAuth(line: Statement, { policy, origins }: TlsDraft): void {
   if (line.args.length > 0) throw wrongCount(line);
   const json: JsonObject = origins.mark({}, line.name);
@@ -21,9 +32,9 @@ export function clientAuth(line: Statement, { policy, origins }: TlsDraft): void
 
 function readOption(option: Statement, json: JsonObject, origins: TlsDraft['origins']): void {
   const { text } = option.name;
-  const append = (field: string): void => {
+  const append = (field: string, value: JsonValue): void => {
     const known = json[field];
-    setField(json, field, [...(Array.isArray(known) ? known : []), one(option).text], option.name, origins);
+    setField(json, field, [...(Array.isArray(known) ? known : []), value], option.name, origins);
   };
   switch (text) {
     case 'mode': {
@@ -35,11 +46,16 @@ function readOption(option: Statement, json: JsonObject, origins: TlsDraft['orig
     case 'trust_pool':
       return setField(json, 'ca', trustPool(option), option.name, origins);
     case 'trusted_ca_cert':
-      return append('trusted_ca_certs');
+      return append('trusted_ca_certs', one(option).text);
+    case 'trusted_leaf_cert':
+      return append('trusted_leaf_certs', one(option).text);
+    case 'trusted_leaf_cert_file':
+      return append('verifiers', leafVerifier([{ loader: 'file', files: [one(option).text] }]));
+    case 'verifier':
+      return append('verifiers', verifier(option));
     case 'trusted_ca_cert_file':
-      return append('trusted_ca_certs_pem_files');
+      return append('trusted_ca_certs_pem_files', one(option).text);
     default:
-      if (NOT_YET.includes(text)) throw failure(option.name, `'${text}' is not supported yet`);
       throw failure(option.name, `unknown subdirective for client_auth: ${text}${nearestHint(text, WORDS)}`);
   }
 }

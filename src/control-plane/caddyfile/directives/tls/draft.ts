@@ -9,9 +9,13 @@ export interface TlsDraft {
   /** Entries of `load_folders`. */
   readonly folders: string[];
   readonly issuers: JsonObject[];
+  /** Of the ACME issuer that nobody wrote: `ca`, `email`, … */
+  readonly acme: JsonObject;
+  /** Fields of the automation policy besides its issuers. */
+  readonly automation: JsonObject;
   readonly origins: Origins;
 }
 
 export function newTlsDraft(origins: Origins): TlsDraft {
-  return { policy: {}, files: [], folders: [], issuers: [], origins };
+  return { policy: {}, files: [], folders: [], issuers: [], acme: {}, automation: {}, origins };
 }

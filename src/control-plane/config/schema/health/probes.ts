@@ -3,7 +3,18 @@ import { z } from 'zod';
 import type { DnsType } from '../../../health/probe-spec.ts';
 import { moduleOf } from '../module.ts';
 import { re2Pattern } from '../patterns.ts';
-import { flag, list, object, oneOf, orNull, statusPattern, text, textLike, wholeNumber } from '../primitives.ts';
+import {
+  describe,
+  flag,
+  list,
+  object,
+  oneOf,
+  orNull,
+  statusPattern,
+  text,
+  textLike,
+  wholeNumber,
+} from '../primitives.ts';
 import { payload } from './payload.ts';
 import { type ProbeCommonConfig, probeObject, probeTls, type ProbeTlsConfig } from './common.ts';
 
@@ -18,7 +29,8 @@ interface TcpFields {
   readonly tls: ProbeTlsConfig | null;
 }
 interface UdpFields {
-  readonly echo: boolean;
+  /** null = on, where it is used. */
+  readonly echo: boolean | null;
   readonly send: string | null;
   readonly expect: string | null;
   readonly expect_regex: string | null;
@@ -68,13 +80,25 @@ export type ProbeCheckConfig = ProbeFields & ProbeCommonConfig;
 
 const MAX_STEPS = 16;
 
-const scriptStep: z.ZodType<ScriptStepConfig> = z.union(
-  [object({ send: payload() }), object({ expect: payload() }), object({ expect_regex: re2Pattern() })],
-  {
-    error:
-      'expected a step: {"send": …}, {"expect": …} or {"expect_regex": …}, text up to 1024 bytes with valid escapes',
-  },
-);
+const STEPS: readonly (readonly [string, z.ZodType<ScriptStepConfig>])[] = [
+  ['send', object({ send: payload() })],
+  ['expect', object({ expect: payload() })],
+  ['expect_regex', object({ expect_regex: re2Pattern() })],
+];
+
+/** Read by its first known field, so that the message is about what is wrong in it. */
+const scriptStep: z.ZodType<ScriptStepConfig> = z.unknown().transform((value, context) => {
+  const named = STEPS.find(([name]) => value !== null && typeof value === 'object' && Object.hasOwn(value, name));
+  if (named === undefined) {
+    const expected = 'a step: {"send": …}, {"expect": …} or {"expect_regex": …}';
+    context.addIssue({ code: 'custom', message: `expected ${expected}, found ${describe(value)}` });
+    return z.NEVER;
+  }
+  const result = named[1].safeParse(value);
+  if (result.success) return result.data;
+  for (const { message, path } of result.error.issues) context.addIssue({ code: 'custom', message, path });
+  return z.NEVER;
+});
 
 const script = list(scriptStep).refine((steps) => steps.length <= MAX_STEPS, {
   error: `expected at most ${MAX_STEPS} steps of send and expect`,
@@ -98,7 +122,7 @@ const MODULES: Readonly<Record<string, z.ZodType<ProbeCheckConfig>>> = {
     tls: probeTls(),
   }),
   udp: probeObject<UdpFields, 'udp'>('udp', {
-    echo: flag().default(true),
+    echo: orNull(flag()),
     send: orNull(payload()),
     expect: orNull(payload()),
     expect_regex: orNull(re2Pattern()),

@@ -4,7 +4,7 @@ import { payload } from '../health/payload.ts';
 import { accept, object, orNull } from '../primitives.ts';
 
 /** Words for what is worked out for each connection. */
-export const PROXY_TLV_WORDS = ['crc32c', 'authority', 'unique_id'] as const;
+export const PROXY_TLV_WORDS = ['crc32c', 'authority', 'unique_id', 'ssl'] as const;
 
 type ProxyTlvWord = (typeof PROXY_TLV_WORDS)[number];
 

@@ -64,6 +64,13 @@ export const layer4ProxySchema: z.ZodType<Layer4ProxyConfig> = fields.transform(
     const message = 'the upstreams of one proxy have one local_addr: write it for each of them, or for none';
     context.addIssue({ code: 'custom', message, path: ['upstreams'] });
   }
+  const tls = config.upstreams[0]?.tls ?? null;
+  if (config.upstreams.some((upstream) => JSON.stringify(upstream.tls) !== JSON.stringify(tls))) {
+    const message =
+      'the upstreams of one proxy are spoken to alike: write the same tls options for each of them, or for none; ' +
+      'tls_except_ports leaves out some';
+    context.addIssue({ code: 'custom', message, path: ['upstreams'] });
+  }
   const { checks, connectCheck, closeIfUnhealthy: closes } = config.health_checks;
   if (closes && config.drain !== null && config.drain !== 0) {
     context.addIssue({
@@ -85,6 +92,9 @@ export const layer4ProxySchema: z.ZodType<Layer4ProxyConfig> = fields.transform(
         dial_timeout: config.dial_timeout,
         proxy_protocol: config.proxy_protocol,
         local_address: [...local][0] ?? null,
+        tls,
+        // Nothing but bytes: no protocol is offered inside of TLS.
+        versions: ['1.1'],
       },
       drain: closes ? 0 : (config.drain ?? 'off'),
     },

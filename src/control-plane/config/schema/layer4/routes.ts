@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { moduleOf } from '../module.ts';
 import { ipRange } from '../patterns.ts';
 import { duration, list, notYet, object } from '../primitives.ts';
+import { tlsPolicySchema } from '../tls-policy.ts';
+import type { TlsPolicyConfig } from '../tls-policy.ts';
 import { layer4MatcherSetSchema } from './matchers.ts';
 import type { Layer4MatcherSetConfig } from './matchers.ts';
 import { layer4ProxySchema } from './proxy.ts';
@@ -24,7 +26,8 @@ export type Layer4HandlerConfig =
 
 export interface Layer4TlsConfig {
   readonly handler: 'tls';
-  readonly connection_policies: readonly unknown[];
+  /** Empty = one that says nothing. */
+  readonly connection_policies: readonly TlsPolicyConfig[];
 }
 
 export interface Layer4ProxyProtocolConfig {
@@ -50,7 +53,7 @@ const proxyProtocol: z.ZodType<Layer4ProxyProtocolConfig> = object({
 
 const tls: z.ZodType<Layer4TlsConfig> = object({
   handler: z.literal('tls'),
-  connection_policies: list(z.unknown()).default([]),
+  connection_policies: list(tlsPolicySchema).default([]),
 });
 
 const subroute: z.ZodType<Layer4SubrouteConfig> = object({

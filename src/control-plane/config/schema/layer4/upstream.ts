@@ -4,6 +4,8 @@ import { parseIp } from '../../../../shared/net/ip.ts';
 import { accept, duration, flag, list, notYet, object, orNull, text, wholeNumber } from '../primitives.ts';
 import { MAX_WEIGHT, upstreamSchema } from '../upstream.ts';
 import type { UpstreamConfig } from '../upstream.ts';
+import { upstreamTls } from '../upstream-tls.ts';
+import type { UpstreamTlsConfig } from '../upstream-tls.ts';
 
 const HOUR_MS = 3_600_000;
 const MAX_CONNECTIONS = 1_000_000;
@@ -13,6 +15,8 @@ export interface Layer4UpstreamConfig {
   readonly upstream: UpstreamConfig;
   /** IP address that connections to it are made from; null = any. */
   readonly localAddress: string | null;
+  /** null = in the clear. */
+  readonly tls: UpstreamTlsConfig | null;
 }
 
 const localAddress = accept('an IP address of this machine', (value) => {
@@ -36,7 +40,7 @@ const fields = object({
   slow_start: duration(0, HOUR_MS).default(0),
   local_addr: orNull(localAddress),
   resolver_preference: notYet('resolver_preference'),
-  tls: notYet('tls (to a layer4 upstream)'),
+  tls: orNull(upstreamTls),
 });
 
 export const layer4UpstreamSchema: z.ZodType<Layer4UpstreamConfig> = fields.transform((config) => ({
@@ -48,4 +52,5 @@ export const layer4UpstreamSchema: z.ZodType<Layer4UpstreamConfig> = fields.tran
     slow_start: config.slow_start,
   },
   localAddress: config.local_addr,
+  tls: config.tls,
 }));

@@ -86,9 +86,14 @@ test('a firewall that drops makes it CONNECT_TIMEOUT, with the lines that let th
   }
   const { code, stdout } = await check(namespace, '--timeout', '500ms');
   assert.equal(code, 1);
-  assert.match(stdout, /^verdict {2}FAIL CONNECT_TIMEOUT: no connection within 500 ms$/m);
+  assert.match(stdout, /^verdict {2}FAIL CONNECT_TIMEOUT: no connection from 127\.0\.0\.1 within 500 ms$/m);
   assert.match(stdout, /^from {5}127\.0\.0\.1:\d+$/m);
-  assert.ok(stdout.includes(`iptables -I INPUT -p tcp -s 127.0.0.1 --dport ${PORT} -j ACCEPT`), stdout);
+  const lines = [
+    `iptables -I INPUT -p tcp -s 127.0.0.1 --dport ${PORT} -j ACCEPT`,
+    `nft insert rule inet filter input ip saddr 127.0.0.1 tcp dport ${PORT} accept`,
+  ];
+  for (const line of lines) assert.ok(stdout.includes(line), stdout);
+  assert.match(stdout, /security group/);
 });
 
 test('an answer that comes after the time-out is answered by RST', OPTIONS, async (t) => {
