@@ -23,6 +23,7 @@ export const POOL_ROW = 0;
 export interface PoolOptions {
   readonly policy?: PoolSection['policy'];
   readonly passive?: PoolSection['passive'];
+  readonly retry?: Partial<PoolSection['retry']>;
   readonly transport?: Partial<TransportPlan>;
   readonly hash?: string;
 }
@@ -82,7 +83,7 @@ export class UdpTestWorld {
       hash: options.hash ?? 'p',
       policy: options.policy ?? { policy: 'first' },
       members,
-      retry: { retries: null, tryDurationMs: null, tryIntervalMs: 250 },
+      retry: { retries: null, tryDurationMs: null, tryIntervalMs: 250, ...options.retry },
       passive: options.passive ?? null,
       queue: null,
       transport: {

@@ -41,3 +41,47 @@ test('a receiver that takes nothing costs a bounded queue, and what is dropped i
   await clock.advance(1000);
   assert.deepEqual(told, [['access lines were dropped: their receiver is too slow or gone', 6]]);
 });
+
+test('an output that was given up while it dials does not go on dialling', async (t) => {
+  const server = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const clock = new FakeClock();
+  const output = new NetOutput(
+    { ...specFor(port), softStart: true },
+    loggerTo(() => {}),
+    clock,
+  );
+  await output.start();
+  output.write('a line\n');
+  const ended = output.end();
+  // The first of these begins a dial, the last gives it up.
+  for (const ms of [100, 9900]) await clock.advance(ms);
+  await ended;
+  let connections = 0;
+  server.on('connection', () => (connections += 1)).listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  // Real time for the refusal of that dial, then the clock for the next one.
+  for (let time = 0; time < 5; time += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    await clock.advance(20_000);
+  }
+  assert.equal(connections, 0);
+});
+
+test('a receiver of datagrams that cannot be reached costs no descriptor an attempt', async () => {
+  const sockets = (): number => process.getActiveResourcesInfo().filter((name) => name === 'UDPWRAP').length;
+  const before = sockets();
+  // A broadcast address takes a socket option that is not set.
+  const spec: LogNetSpec = { ...specFor(9), network: 'udp', host: '255.255.255.255' };
+  const output = new NetOutput(
+    spec,
+    loggerTo(() => {}),
+    new FakeClock(),
+  );
+  await assert.rejects(output.start(), /EACCES/);
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(sockets(), before);
+});

@@ -73,8 +73,10 @@ export class NetOutput {
     this.destroy();
   }
 
+  /** What still waits is lost, and a dial under way comes to nothing. */
   destroy(): void {
     this.#closed = true;
+    this.#queuedBytes = 0;
     this.#retry?.cancel();
     this.#report?.cancel();
     this.#link?.close();
@@ -184,7 +186,10 @@ function dialUdp({ host, port }: LogNetSpec): Promise<Link> {
     const socket: UdpSocket = createSocket(host.includes(':') ? 'udp6' : 'udp4');
     socket.on('error', reject);
     socket.connect(port, host, (error?: Error) => {
-      if (error !== undefined) return reject(error);
+      if (error !== undefined) {
+        // The attempt bound it: it is a descriptor that every further one would leave behind.
+        return reject(error);
+      }
       resolve({ send: (lines, done) => sendDatagrams(socket, lines, done), close: () => socket.close() });
     });
   });

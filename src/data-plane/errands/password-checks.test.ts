@@ -105,6 +105,27 @@ test('a thread that ends leaves nobody waiting and is opened anew', () => {
   assert.equal(opened(), 2);
 });
 
+test('no thread to be had: nobody waits, and the next check asks for one again', () => {
+  const lost: string[] = [];
+  const checks = new PasswordChecks({
+    clock: new FakeClock(),
+    secret: Buffer.alloc(32, 7),
+    open: () => {
+      throw new Error('EAGAIN');
+    },
+    onLost: (why) => lost.push(why),
+  });
+  const outcomes: string[] = [];
+  for (let time = 0; time < 2; time += 1) checks.check(errand('a'), ({ outcome }) => outcomes.push(outcome));
+  assert.deepEqual(
+    [outcomes, lost],
+    [
+      ['unavailable', 'unavailable'],
+      ['EAGAIN', 'EAGAIN'],
+    ],
+  );
+});
+
 test('the real thread tells right from wrong', async (t: TestContext) => {
   const answers: boolean[] = [];
   await new Promise<void>((resolve) => {

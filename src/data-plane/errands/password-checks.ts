@@ -30,8 +30,8 @@ export interface PasswordChecksDeps {
 interface Check {
   readonly key: string;
   readonly remembered: boolean;
-  /** Emptied when they have their answer, or have waited long enough. */
-  waiting: Done[];
+  /** Those whose time is over are not among them. */
+  readonly waiting: Set<Done>;
 }
 
 export class PasswordChecks {
@@ -54,8 +54,23 @@ export class PasswordChecks {
     if (errand.cache && this.#right.has(key)) return done(YES);
     if (errand.cache && this.#wrong.has(key)) return done(NO);
     const running = this.#byKey.get(key);
-    if (running === undefined && this.#byId.size >= MAX_CHECKS) return done(UNAVAILABLE);
-    this.#await(running ?? this.#start(key, errand), done);
+    if (running !== undefined) return this.#await(running, done);
+    const thread = this.#byId.size >= MAX_CHECKS ? null : this.#openThread();
+    if (thread === null) return done(UNAVAILABLE);
+    this.#await(this.#start(thread, key, errand), done);
+  }
+
+  /** null = the machine has none left for us. */
+  #openThread(): HashThread | null {
+    try {
+      this.#thread ??= this.#deps.open({
+        onAnswer: (answer) => this.#settle(answer),
+        onEnd: (why) => this.#lost(why),
+      });
+    } catch (error) {
+      this.#deps.onLost(error instanceof Error ? error.message : String(error));
+    }
+    return this.#thread;
   }
 
   #await(check: Check, done: Done): void {
@@ -64,22 +79,19 @@ export class PasswordChecks {
       if (isDone) return;
       isDone = true;
       timer.cancel();
+      check.waiting.delete(once);
       done(result);
     };
     const timer = this.#deps.clock.after(MAX_WAIT_MS, () => once(UNAVAILABLE));
-    check.waiting.push(once);
+    check.waiting.add(once);
   }
 
-  #start(key: string, { hash, password, cache }: PasswordErrand): Check {
-    const check: Check = { key, remembered: cache, waiting: [] };
+  #start(thread: HashThread, key: string, { hash, password, cache }: PasswordErrand): Check {
+    const check: Check = { key, remembered: cache, waiting: new Set() };
     this.#lastId += 1;
     this.#byKey.set(key, check);
     this.#byId.set(this.#lastId, check);
-    this.#thread ??= this.#deps.open({
-      onAnswer: (answer) => this.#settle(answer),
-      onEnd: (why) => this.#lost(why),
-    });
-    this.#thread.ask({ id: this.#lastId, hash, password });
+    thread.ask({ id: this.#lastId, hash, password });
     return check;
   }
 

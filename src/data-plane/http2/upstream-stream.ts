@@ -9,6 +9,7 @@ import type { HeadLimits } from '../http1/limits.ts';
 import { parseResponseHead } from '../http1/response-parser.ts';
 import { readTrailer } from '../http1/trailers.ts';
 import { Deadline, type Expirable } from '../wheel.ts';
+import { cutStream } from './cut-stream.ts';
 import { failureOf, nameOfError } from './reset-codes.ts';
 import { requestFields } from '../../shared/http2/request-fields.ts';
 import { responseHeadText, trailerLines } from '../../shared/http2/response-head.ts';
@@ -229,7 +230,6 @@ export class UpstreamStream implements UpstreamSide, Expirable {
   }
 
   release(): void {
-    // A response may be complete before its request: the rest of that is not wanted (RFC 9113 section 8.1).
     this.#end(constants.NGHTTP2_NO_ERROR);
   }
 
@@ -271,7 +271,11 @@ export class UpstreamStream implements UpstreamSide, Expirable {
     this.#user = null;
     this.#fields = [];
     const stream = this.#stream;
-    if (stream !== null && !stream.closed && !stream.destroyed) stream.close(code);
+    if (stream !== null && !stream.closed && !stream.destroyed) {
+      if (stream.writableEnded) stream.close(code);
+      // What is missing of the request must not look like its end.
+      else cutStream(stream, constants.NGHTTP2_CANCEL);
+    }
     // A stream that nobody reads would never close.
     stream?.resume();
     if (stream === null || stream.closed) this.#leave();

@@ -119,7 +119,8 @@ export class ManagedHolder {
   async #attempt(): Promise<void> {
     const { world } = this.#options;
     try {
-      if (this.#held !== null) await this.#askInfo(this.#held);
+      const held = this.#held;
+      if (held !== null) await world.gate.run(() => this.#askInfo(held));
       if (this.#isFresh()) return;
       await world.gate.run(() => this.#obtain());
     } catch (error) {

@@ -16,8 +16,19 @@ export interface RenewalInfo {
   readonly nextLookMs: number;
 }
 
-/** `replaces` of a certificate, and the name of its renewal info: key identifier of its issuer and serial number. '' = it names no issuer. */
+/**
+ * `replaces` of a certificate, and the name of its renewal info: key identifier of its issuer and serial number. '' = it
+ * names no issuer, or cannot be read by the library. Never rejects: a renewal must not depend on it.
+ */
 export async function certificateId(pem: string): Promise<string> {
+  try {
+    return await readId(pem);
+  } catch {
+    return '';
+  }
+}
+
+async function readId(pem: string): Promise<string> {
   const lib = await import('@peculiar/x509');
   const certificate = new lib.X509Certificate(pem);
   const issuer = certificate.getExtension(lib.AuthorityKeyIdentifierExtension)?.keyId;
