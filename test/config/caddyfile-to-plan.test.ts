@@ -29,14 +29,25 @@ function withoutHttps(text: string): string {
   return text.startsWith('{') ? text.replace('{', '{\n\tauto_https off') : `{\n\tauto_https off\n}\n${text}`;
 }
 
-test('a site that needs HTTPS is refused at its own line, with the way out', () => {
-  const way = 'write http://example.com, or put auto_https off in the global options, at Caddyfile:';
+test('a site with a public name is served over HTTPS with a certificate ordered for it, written where it stands', () => {
   for (const [text, line] of [
     [IP_HASH, 1],
     [BEHIND_A_PROXY, 6],
     [COOKIE, 1],
   ] as const) {
-    assert.equal(refusal(text), `example.com needs HTTPS, which this version does not serve yet: ${way}${line}`);
+    const { tls, servers } = compile(text).compiled;
+    assert.deepEqual(
+      tls.certificates.map((spec) => [spec.source, 'name' in spec && spec.name, spec.place]),
+      [['acme', 'example.com', `Caddyfile:${line}`]],
+    );
+    assert.deepEqual(
+      servers.map(({ listeners, tls: plan }) => [listeners, plan !== undefined]),
+      [
+        [['tcp/:443'], true],
+        [['tcp/:80'], false],
+      ],
+      'and a server that redirects',
+    );
   }
 });
 
@@ -256,11 +267,14 @@ test('a global duration out of range is refused at its line', () => {
   assert.match(refused('name_refresh soon'), /bad duration value 'soon': .*, at Caddyfile:3$/);
 });
 
-test('a site on an inherited socket is served by its descriptor, and needs http:// for a host like any other', () => {
+test('a site on an inherited socket is served by its descriptor, and a wildcard needs DNS like on any other', () => {
   const { compiled } = compile('http://a.test, http://b.test:8080 {\n\tbind fd/3\n}\n');
   assert.deepEqual(compiled.listeners, [
     { key: 'fd/3', host: '', port: 0, accept: 'shared', fd: 3, place: 'Caddyfile:1' },
   ]);
   assert.deepEqual(compiled.servers[0]?.listeners, ['fd/3']);
-  assert.match(refusal('a.test {\n\tbind fd/3\n}\n'), /write http:\/\/a\.test, or put auto_https off/);
+  assert.match(
+    refusal('*.a.test {\n\tbind fd/3\n}\n'),
+    /sign for one only by the DNS challenge: write .*, at Caddyfile:1$/,
+  );
 });

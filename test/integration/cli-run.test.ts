@@ -65,17 +65,20 @@ test('a reload of a broken file tells file and line and leaves the old config se
   assert.equal((await get(running.port)).body, 'new', 'after the failures a good file is loaded');
 });
 
-test('a site that needs HTTPS is refused by run and validate, with the line and the remedy', OPTIONS, async (t) => {
-  const caddyfile = '# a comment\nexample.test {\n\trespond hello\n}\n';
-  const { code, stderr } = await runUntilEnd(t, caddyfile);
-  assert.equal(code, 1);
-  assert.match(stderr, /Caddyfile:2\b/);
-  assert.match(stderr, /HTTPS/);
-  assert.match(stderr, /http:\/\//, 'it says what to write instead');
-  const validate = await runHoldfast(['validate'], { cwd: await folderWith(t, caddyfile) });
-  assert.equal(validate.code, 1);
-  assert.match(validate.stderr, /Caddyfile:2\b.*HTTPS|HTTPS.*Caddyfile:2\b/s);
-});
+test(
+  'a wildcard that no challenge can prove is refused by run and validate, with the line and the remedy',
+  OPTIONS,
+  async (t) => {
+    const caddyfile = '# a comment\n*.example.test {\n\trespond hello\n}\n';
+    const { code, stderr } = await runUntilEnd(t, caddyfile);
+    assert.equal(code, 1);
+    assert.match(stderr, /Caddyfile:2\b/);
+    assert.match(stderr, /tls internal/, 'it says what to write instead');
+    const validate = await runHoldfast(['validate'], { cwd: await folderWith(t, caddyfile) });
+    assert.equal(validate.code, 1);
+    assert.match(validate.stderr, /DNS challenge.*Caddyfile:2\b/s);
+  },
+);
 
 test('run prints the warnings of its config, and serves', OPTIONS, async (t) => {
   const servers = await Promise.all(['one', 'two'].map((name) => startBackend(t, name)));

@@ -48,7 +48,8 @@ test('a handler without options gets every default', () => {
       retry_match: [],
       queue: null,
     },
-    health_checks: { active: null, passive: null },
+    health_checks: { active: null, passive: null, probe: null },
+    drain: 'off',
     transport: {
       protocol: 'http',
       dial_timeout: 3000,

@@ -121,9 +121,7 @@ describe('text around placeholders', () => {
   });
 
   test('a placeholder of Caddy that does not exist here is an error, not an empty text', () => {
-    for (const name of ['file./etc/secret', 'http.request.tls.version']) {
-      assert.throws(() => compileTemplate(`{${name}}`, 'known'), ConfigError);
-    }
+    assert.throws(() => compileTemplate('{file./etc/secret}', 'known'), ConfigError);
   });
 
   test('line breaks an operator wrote into a field value become spaces', () => {
