@@ -10,10 +10,9 @@ export interface Element {
 }
 
 export const INTEGER = 0x02;
-export const OCTET_STRING = 0x04;
-export const OBJECT_ID = 0x06;
+const OCTET_STRING = 0x04;
+const OBJECT_ID = 0x06;
 export const SEQUENCE = 0x30;
-export const SET = 0x31;
 /** `[0] EXPLICIT`. */
 export const CONTEXT_0 = 0xa0;
 

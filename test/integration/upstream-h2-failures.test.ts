@@ -203,6 +203,29 @@ test('a server that speaks something else is 502 at once, not after the dial tim
   assert.equal((await get(balancer.port)).status, 502);
 });
 
+test('whoever comes when a dial is given up makes one of their own', async (t) => {
+  // The first connection hears nothing; the error route asks the same server in the same turn.
+  let connections = 0;
+  const answering = await startH2(t, (stream) => {
+    stream.respond({ ':status': 200 });
+    stream.end('fine');
+  });
+  const server = createServer((socket) => {
+    connections += 1;
+    socket.on('error', () => undefined);
+    if (connections > 1) answering.server.emit('connection', socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => void server.close());
+  const proxy = `reverse_proxy h2c://127.0.0.1:${(server.address() as AddressInfo).port} {
+    transport http {
+      dial_timeout 300ms
+    }
+  }`;
+  const balancer = await startBalancer(t, site(`${proxy}\nhandle_errors {\n${proxy}\n}`));
+  assert.equal((await get(balancer.port)).body, 'fine');
+});
+
 test('garbage instead of frames is 502 and takes nothing down', async (t) => {
   let first = true;
   const server = createServer((socket) => {

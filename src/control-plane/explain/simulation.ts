@@ -45,7 +45,7 @@ export interface Failure {
   readonly lost: number;
 }
 
-export interface Advice {
+interface Advice {
   readonly what: string;
   /** Lines of a Caddyfile. */
   readonly lines: readonly string[];

@@ -11,7 +11,7 @@ import { ProbeScheduler, type ProbeJob } from './scheduler.ts';
 import type { VerdictState } from './verdict.ts';
 
 /** Rows of the kind `check`. */
-export interface CheckRows {
+interface CheckRows {
   readonly rows: Rows;
   take(): number;
   give(row: number): void;

@@ -104,7 +104,7 @@ export interface SmtpProbeSpec {
   readonly ehlo: string;
 }
 
-export interface SshProbeSpec {
+interface SshProbeSpec {
   readonly kind: 'ssh';
 }
 
@@ -120,6 +120,6 @@ export interface MqttProbeSpec {
   readonly version: 3 | 5;
 }
 
-export interface QuicProbeSpec {
+interface QuicProbeSpec {
   readonly kind: 'quic';
 }

@@ -63,7 +63,7 @@ export interface ProbeResult {
   readonly burst?: BurstResult;
 }
 
-export interface BurstResult {
+interface BurstResult {
   readonly sent: number;
   readonly lost: number;
   /** Mean difference between the round trips of neighbours, milliseconds. */

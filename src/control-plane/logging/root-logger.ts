@@ -8,7 +8,7 @@ export interface LogTarget {
   readonly isTTY?: boolean;
 }
 
-export type LogFormat = 'json' | 'console';
+type LogFormat = 'json' | 'console';
 
 export interface RootLogger extends Logger {
   /** From now on only lines of this level and worse are written. */

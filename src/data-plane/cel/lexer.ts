@@ -1,7 +1,7 @@
 /** CEL text to tokens. */
 import { celFault } from './fault.ts';
 
-export type TokenKind = 'text' | 'integer' | 'word' | 'placeholder' | 'sign' | 'end';
+type TokenKind = 'text' | 'integer' | 'word' | 'placeholder' | 'sign' | 'end';
 
 export interface Token {
   readonly kind: TokenKind;

@@ -9,7 +9,7 @@ export interface TextValue {
   readonly constant: string | null;
 }
 
-export interface IntegerValue {
+interface IntegerValue {
   readonly type: 'integer';
   /** NaN when there is none: it equals nothing and is in no order. */
   readonly read: (request: RequestView) => number;

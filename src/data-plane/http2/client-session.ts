@@ -30,7 +30,7 @@ import { Allowance } from './allowance.ts';
 import { ClientStream } from './client-stream.ts';
 
 /** As in Caddy. */
-export const DEFAULT_STREAMS = 250;
+const DEFAULT_STREAMS = 250;
 /** What a client may send on a stream before it is read: also what a slow upstream makes us hold. */
 const STREAM_WINDOW_BYTES = 262_144;
 /** … and on the connection. Node gives it back as bytes arrive, so it is for distance, not for memory. */

@@ -71,6 +71,12 @@ export class LegDial implements OpenConnection, SessionOwner {
     return this.first.endpoint.slot;
   }
 
+  /** Others may wait for it, who go to the same address: a slot may have been given to another one meanwhile. */
+  mayServe({ host, port }: EndpointPlan): boolean {
+    const { endpoint } = this.first;
+    return !this.retired && !this.#socket.destroyed && endpoint.host === host && endpoint.port === port;
+  }
+
   start(): void {
     const { endpoint, options } = this.first;
     const socket = this.#socket;

@@ -51,7 +51,8 @@ export class LegEndpoints implements LegDialOwner {
     const key = keyOf(request);
     if (this.#reuse(request, key)) return null;
     const pending = request.needsHttp1 ? undefined : this.#dials.get(key);
-    return pending !== undefined && pending.waiters.size < MAX_WAITERS ? pending.join(request) : undefined;
+    if (pending === undefined || !pending.mayServe(request.endpoint)) return undefined;
+    return pending.waiters.size < MAX_WAITERS ? pending.join(request) : undefined;
   }
 
   #reuse(request: LegRequest, key: string): boolean {

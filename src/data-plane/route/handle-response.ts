@@ -31,7 +31,7 @@ interface CompiledEntry<Pool> {
 }
 
 /** `pass`: the response goes to the client, with `status`. */
-export type ResponseDecision<Pool> = { readonly kind: 'pass'; readonly status: number } | Decision<Pool> | null;
+type ResponseDecision<Pool> = { readonly kind: 'pass'; readonly status: number } | Decision<Pool> | null;
 
 export interface CompiledHandleResponse<Pool> {
   /**

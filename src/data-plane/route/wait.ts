@@ -17,11 +17,11 @@ export interface PasswordErrand {
   readonly cache: boolean;
 }
 
-export interface MetricsErrand {
+interface MetricsErrand {
   readonly kind: 'metrics';
 }
 
-export interface ChallengeErrand {
+interface ChallengeErrand {
   readonly kind: 'challenge';
   readonly token: string;
 }

@@ -15,7 +15,7 @@ export interface HashTable {
   readonly index: number;
 }
 
-export interface HashStep {
+interface HashStep {
   readonly byte: number;
   /** Hash so far XOR byte. */
   readonly xor: number;

@@ -2,7 +2,7 @@
 import type { CertificatePlan } from '../../shared/plan/tls.ts';
 
 /** Of clients that wait; what comes on top is refused. */
-export const MAX_WAITING = 1000;
+const MAX_WAITING = 1000;
 
 /** `certificate`: of a challenge; null for every other name, whose certificate has come before the answer, if any. */
 type Answered = (certificate: CertificatePlan | null) => void;

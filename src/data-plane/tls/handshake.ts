@@ -19,7 +19,7 @@ const PLAIN_ANSWER =
 const PLAIN_REQUEST = /^(?:GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|TRACE) /;
 /** A fatal alert in a record of TLS 1.0, which every version reads (RFC 8446 section 5.1); the last byte says what. */
 const ALERT: readonly number[] = Object.freeze([21, 3, 1, 0, 2, 2]);
-export const ALERT_DECODE_ERROR = 50;
+const ALERT_DECODE_ERROR = 50;
 export const ALERT_INTERNAL_ERROR = 80;
 export const ALERT_UNRECOGNIZED_NAME = 112;
 /** No alert: what to do is not known yet. */

@@ -6,7 +6,7 @@ import { bcryptCost, readArgon2, writeArgon2 } from './hash-text.ts';
 export type PasswordAlgorithm = 'bcrypt' | 'argon2id';
 
 /** What bcrypt reads of a password; it ignores the rest. */
-export const MAX_BCRYPT_BYTES = 72;
+const MAX_BCRYPT_BYTES = 72;
 const BCRYPT_COST = 14;
 const SALT_BYTES = 16;
 const TAG_BYTES = 32;

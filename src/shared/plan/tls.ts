@@ -19,7 +19,7 @@ export interface TlsPlan {
   readonly asks?: 'challenges' | 'all';
 }
 
-export type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
+type TlsVersion = 'TLSv1.2' | 'TLSv1.3';
 
 /** One entry of Caddy's `tls_connection_policies`. */
 export interface TlsPolicyPlan {

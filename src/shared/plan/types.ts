@@ -13,9 +13,9 @@ import type { UpstreamTlsPlan } from './upstream-tls.ts';
 
 /** Row numbers in the state table. */
 export type SlotIndex = number;
-export type CheckIndex = number;
-export type MemberIndex = number;
-export type PoolIndex = number;
+type CheckIndex = number;
+type MemberIndex = number;
+type PoolIndex = number;
 export type ServerIndex = number;
 
 /** Hex SHA-256 (first 32 digits) over the canonical JSON of a section's content. */
@@ -274,7 +274,7 @@ export interface AuthenticationPlan {
 }
 
 /** Answers with the metrics of the process. */
-export interface MetricsPlan {
+interface MetricsPlan {
   readonly handler: 'metrics';
 }
 

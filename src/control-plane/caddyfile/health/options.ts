@@ -6,7 +6,7 @@ import { duration, flag, integer, one, some, statusOrClass } from '../syntax/rea
 import type { Statement } from '../syntax/statement.ts';
 import type { Token } from '../syntax/token.ts';
 
-export type HealthOption = (line: Statement, target: JsonObject, origins: Origins) => void;
+type HealthOption = (line: Statement, target: JsonObject, origins: Origins) => void;
 export type HealthOptions = Readonly<Record<string, HealthOption>>;
 
 /** An option that may be written once. */

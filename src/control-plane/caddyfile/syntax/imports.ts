@@ -18,7 +18,7 @@ export interface ImportScope {
   readonly budget: { lines: number };
 }
 
-export interface Snippet {
+interface Snippet {
   readonly name: Token;
   readonly body: readonly Statement[];
 }

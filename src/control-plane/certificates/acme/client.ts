@@ -9,7 +9,7 @@ const POLL_MS = 250;
 const MAX_POLL_MS = 5000;
 const MAX_POLLS = 60;
 
-export interface AccountRequest {
+interface AccountRequest {
   readonly email: string;
   readonly eab: AcmeIssuerSpec['eab'];
 }
@@ -28,7 +28,7 @@ export interface Proof {
   submit(): Promise<void>;
 }
 
-export interface PlacedOrder {
+interface PlacedOrder {
   readonly proofs: readonly Proof[];
   /** Waits for the certificate: PEM, leaf first. */
   finish(csr: string): Promise<string>;

@@ -27,14 +27,14 @@ export interface InternalIssuerConfig {
   readonly sign_with_root: boolean;
 }
 
-export interface DnsChallengeConfig {
+interface DnsChallengeConfig {
   /** The program that sets and removes TXT records. */
   readonly provider: { readonly name: 'hook'; readonly program: string };
   /** Milliseconds between the setting of a record and the first look at it. */
   readonly propagation_delay: number;
 }
 
-export interface ExternalAccountConfig {
+interface ExternalAccountConfig {
   readonly key_id: string;
   /** base64url. */
   readonly mac_key: string;
@@ -60,7 +60,7 @@ export interface AcmeIssuerConfig {
 export type IssuerConfig = InternalIssuerConfig | AcmeIssuerConfig;
 
 export const LOCAL_AUTHORITY = 'local';
-export const LETS_ENCRYPT = 'https://acme-v02.api.letsencrypt.org/directory';
+const LETS_ENCRYPT = 'https://acme-v02.api.letsencrypt.org/directory';
 export const ZERO_SSL = 'https://acme.zerossl.com/v2/DV90';
 
 /** An `https` URL; plain HTTP would let anybody on the way answer. */
@@ -72,7 +72,7 @@ const directory = accept('an https URL', (value) => {
 const challengeSchema = (): z.ZodType<{ disabled: boolean; alternate_port: number | null }> =>
   object({ disabled: flag().default(false), alternate_port: orNull(wholeNumber(1, 65_535)) });
 
-export const dnsChallengeSchema: z.ZodType<DnsChallengeConfig> = object({
+const dnsChallengeSchema: z.ZodType<DnsChallengeConfig> = object({
   provider: object({
     name: oneOf(['hook']),
     program: textLike(/^\//, 'the absolute path of a program'),

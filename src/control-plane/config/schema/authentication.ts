@@ -11,7 +11,7 @@ export interface AuthenticationConfig {
   readonly providers: { readonly http_basic: HttpBasicConfig };
 }
 
-export interface HttpBasicConfig {
+interface HttpBasicConfig {
   readonly hash: { readonly algorithm: HashAlgorithm };
   /** `password` is a hash. */
   readonly accounts: readonly { readonly username: string; readonly password: string }[];

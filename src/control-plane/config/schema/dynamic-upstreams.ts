@@ -11,7 +11,7 @@ interface ResolverConfig {
   readonly addresses: readonly string[];
 }
 
-export interface AddressSourceConfig {
+interface AddressSourceConfig {
   readonly source: 'a';
   readonly name: string;
   readonly port: number;
@@ -33,7 +33,7 @@ export interface SrvSourceConfig {
   readonly grace_period: number;
 }
 
-export interface MultiSourceConfig {
+interface MultiSourceConfig {
   readonly source: 'multi';
   readonly sources: readonly DynamicUpstreamsConfig[];
 }

@@ -15,7 +15,7 @@ import { accept, duration, flag, list, object, orNull, text, wholeNumber } from 
 import { rewriteShape } from './rewrite.ts';
 import type { RewriteFields } from './rewrite.ts';
 
-export interface StaticResponseConfig {
+interface StaticResponseConfig {
   readonly handler: 'static_response';
   /** A number or a template. */
   readonly status_code: string;
@@ -25,17 +25,17 @@ export interface StaticResponseConfig {
   readonly abort: boolean;
 }
 
-export interface HeadersConfig {
+interface HeadersConfig {
   readonly handler: 'headers';
   readonly request: HeaderOpsConfig | null;
   readonly response: ResponseHeaderOpsConfig | null;
 }
 
-export interface RewriteConfig extends RewriteFields {
+interface RewriteConfig extends RewriteFields {
   readonly handler: 'rewrite';
 }
 
-export interface ErrorConfig {
+interface ErrorConfig {
   readonly handler: 'error';
   readonly error: string;
   /** A number or a template. */
@@ -58,13 +58,13 @@ export interface InvokeConfig {
   readonly name: string;
 }
 
-export interface MetricsConfig {
+interface MetricsConfig {
   readonly handler: 'metrics';
   /** The OpenMetrics format is never offered, so there is nothing to turn off. */
   readonly disable_openmetrics: boolean;
 }
 
-export interface VarsConfig {
+interface VarsConfig {
   readonly handler: 'vars';
   readonly vars: Readonly<Record<string, string>>;
 }

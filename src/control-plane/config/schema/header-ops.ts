@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import { fieldName, fieldValue, re2Pattern } from './patterns.ts';
 import { flag, list, mapOf, object, orNull, statusPattern, text } from './primitives.ts';
 
-export interface HeaderReplaceConfig {
+interface HeaderReplaceConfig {
   readonly search: string;
   readonly search_regexp: string;
   readonly replace: string;

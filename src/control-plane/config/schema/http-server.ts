@@ -66,7 +66,7 @@ export interface LimitsConfig {
   readonly streams_per_connection: number | null;
 }
 
-export interface AutomaticHttpsConfig {
+interface AutomaticHttpsConfig {
   readonly disable: boolean;
   readonly skip: readonly string[];
   readonly disable_redirects: boolean;

@@ -12,7 +12,7 @@ export interface MapConfig {
   readonly defaults: readonly string[];
 }
 
-export interface MappingConfig {
+interface MappingConfig {
   readonly input: string;
   /** '' = `input` counts. */
   readonly input_regexp: string;

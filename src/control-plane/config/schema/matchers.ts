@@ -24,7 +24,7 @@ export interface MatcherSetConfig {
   readonly not: readonly MatcherSetConfig[] | null;
 }
 
-export interface RegexpConfig {
+interface RegexpConfig {
   /** Of the captures; '' = none. */
   readonly name: string;
   readonly pattern: string;

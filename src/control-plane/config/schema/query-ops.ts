@@ -17,7 +17,7 @@ export interface QueryArgumentsConfig {
   readonly val: string;
 }
 
-export interface QueryReplaceConfig {
+interface QueryReplaceConfig {
   readonly key: string;
   readonly search: string;
   readonly search_regexp: string;

@@ -16,7 +16,7 @@ export interface RouteConfig {
   readonly terminal: boolean;
 }
 
-export interface SubrouteConfig {
+interface SubrouteConfig {
   readonly handler: 'subroute';
   readonly routes: readonly RouteConfig[];
 }

@@ -5,7 +5,7 @@ import { hasPlaceholder, isFieldName, isIpRange } from './patterns.ts';
 import { accept, duration, flag, list, object, oneOf, orNull, textLike, wholeNumber } from './primitives.ts';
 import { MAX_WEIGHT } from './upstream.ts';
 
-export interface PlainPolicyConfig {
+interface PlainPolicyConfig {
   readonly policy:
     | 'random'
     | 'least_conn'
@@ -17,24 +17,24 @@ export interface PlainPolicyConfig {
     | 'quic_cid';
 }
 
-export interface RandomChooseConfig {
+interface RandomChooseConfig {
   readonly policy: 'random_choose';
   readonly choose: number;
 }
 
-export interface WeightedRoundRobinConfig {
+interface WeightedRoundRobinConfig {
   readonly policy: 'weighted_round_robin';
   /** One an upstream, in order; empty = those of the upstreams. */
   readonly weights: readonly number[];
 }
 
-export interface HeaderPolicyConfig {
+interface HeaderPolicyConfig {
   readonly policy: 'header';
   readonly field: string;
   readonly fallback: SelectionPolicyConfig;
 }
 
-export interface QueryPolicyConfig {
+interface QueryPolicyConfig {
   readonly policy: 'query';
   readonly key: string;
   readonly fallback: SelectionPolicyConfig;

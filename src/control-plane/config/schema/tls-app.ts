@@ -43,7 +43,7 @@ export interface TlsAppConfig {
   readonly disable_ocsp_stapling: boolean;
 }
 
-export interface OnDemandConfig {
+interface OnDemandConfig {
   readonly permission: { readonly module: 'http'; readonly endpoint: string };
 }
 

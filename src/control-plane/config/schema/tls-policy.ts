@@ -39,7 +39,7 @@ export interface ClientAuthConfig {
   readonly mode: 'request' | 'require' | 'verify_if_given' | 'require_and_verify' | null;
 }
 
-export type TrustPoolConfig =
+type TrustPoolConfig =
   | { readonly provider: 'inline'; readonly trusted_ca_certs: readonly string[] }
   | { readonly provider: 'file'; readonly pem_files: readonly string[] };
 
@@ -70,8 +70,8 @@ export const CURVES = {
   secp521r1: 'P-521',
 } as const;
 
-export type CipherSuite = keyof typeof CIPHER_SUITES;
-export type Curve = keyof typeof CURVES;
+type CipherSuite = keyof typeof CIPHER_SUITES;
+type Curve = keyof typeof CURVES;
 
 const match = object({
   sni: list(text('a host name')).default([]),

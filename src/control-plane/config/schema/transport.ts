@@ -48,7 +48,7 @@ export interface TransportConfig {
   readonly versions: readonly string[];
 }
 
-export interface KeepAliveConfig {
+interface KeepAliveConfig {
   readonly enabled: boolean;
   /** Milliseconds. */
   readonly idle_timeout: number;

@@ -38,7 +38,7 @@ export interface UpstreamTlsConfig {
   readonly except_ports: readonly number[];
 }
 
-export type TrustPoolConfig =
+type TrustPoolConfig =
   | { readonly provider: 'file'; readonly pem_files: readonly string[] }
   /** Base64 of DER. */
   | { readonly provider: 'inline'; readonly trusted_ca_certs: readonly string[] };

@@ -6,7 +6,7 @@ import { askOnce } from './datagrams.ts';
 import { randomBytes } from './random-bytes.ts';
 
 /** RFC 1035 section 3.2.2, RFC 3596, RFC 2782. */
-export const DNS_TYPES: Readonly<Record<DnsType, number>> = Object.freeze({
+const DNS_TYPES: Readonly<Record<DnsType, number>> = Object.freeze({
   A: 1,
   NS: 2,
   CNAME: 5,

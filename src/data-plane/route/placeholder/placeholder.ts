@@ -22,7 +22,7 @@ export interface Placeholder {
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** What `{system.…}` shows. Read once by whoever starts the worker: this folder reads nothing itself. */
-export interface SystemFacts {
+interface SystemFacts {
   readonly hostname: string;
   /** Caddy's words: `linux`, `darwin`, `windows`. */
   readonly os: string;

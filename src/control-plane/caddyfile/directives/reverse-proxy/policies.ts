@@ -7,7 +7,7 @@ import { parseCookie } from './policy-cookie.ts';
 import { parseIpHash, parseSourceHash } from './policy-ip-hash.ts';
 
 /** Parses the policy's own line: its name, arguments and block. */
-export type PolicyParser = (line: Statement, tools: PolicyTools) => JsonObject;
+type PolicyParser = (line: Statement, tools: PolicyTools) => JsonObject;
 
 export interface PolicyTools {
   readonly origins: Origins;

@@ -8,7 +8,7 @@ import type { SubdirectiveTable } from './draft.ts';
 import { TLS_OPTIONS } from './transport-tls.ts';
 
 /** Writes what one line of the block says into the transport. */
-export type TransportOption = (line: Statement, transport: JsonObject) => void;
+type TransportOption = (line: Statement, transport: JsonObject) => void;
 
 function field(name: string, read: (line: Statement) => JsonValue): TransportOption {
   return (line, transport) => void (transport[name] = read(line));

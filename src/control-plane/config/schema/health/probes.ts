@@ -64,7 +64,7 @@ interface MqttFields {
   readonly version: number;
 }
 
-export type ProbeFields =
+type ProbeFields =
   | (TcpFields & { readonly probe: 'tcp' })
   | (UdpFields & { readonly probe: 'udp' })
   | (HttpFields & { readonly probe: 'http' })

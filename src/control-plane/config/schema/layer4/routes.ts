@@ -30,7 +30,7 @@ export interface Layer4TlsConfig {
   readonly connection_policies: readonly TlsPolicyConfig[];
 }
 
-export interface Layer4ProxyProtocolConfig {
+interface Layer4ProxyProtocolConfig {
   readonly handler: 'proxy_protocol';
   /** Ranges of peers that send a header; empty = every peer. */
   readonly allow: readonly string[];
@@ -38,7 +38,7 @@ export interface Layer4ProxyProtocolConfig {
   readonly timeout: number;
 }
 
-export interface Layer4SubrouteConfig {
+interface Layer4SubrouteConfig {
   readonly handler: 'subroute';
   readonly routes: readonly Layer4RouteConfig[];
 }
