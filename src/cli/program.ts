@@ -36,7 +36,7 @@ export async function runCommandLine(args: readonly string[], terminal: Terminal
 /** Faults of usage become a `CommanderError` instead of ending the process. */
 function createProgram(terminal: Terminal): Command {
   const program = new Command('holdfast')
-    .description('A load balancer for HTTP that keeps clients on their server.')
+    .description('A load balancer for HTTP, TCP and UDP that keeps clients on their server.')
     .version(`v${packageVersion()}`, '-V, --version', 'print the version')
     .helpCommand('help [command]', 'show help of a command')
     // `check http … --version 1.1` is about HTTP.

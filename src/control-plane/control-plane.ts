@@ -28,6 +28,7 @@ import type {
   UpstreamStatus,
   WorkerStatus,
 } from './types.ts';
+import { ShutdownDelay } from './shutdown-delay.ts';
 import { Upstreams, type PreparedRows } from './upstreams/upstreams.ts';
 import { Fleet } from './workers/fleet.ts';
 import { entryUrl } from './workers/open-worker.ts';
@@ -87,6 +88,7 @@ class ComposedControlPlane implements ControlPlane {
   readonly #fleet: Fleet;
   readonly #hangTimeoutMs: number;
   readonly #queue = new LoadQueue();
+  readonly #shutdownDelay: ShutdownDelay;
   readonly #watched: WatchedFiles;
   /** How the config in force came, while files are part of it. */
   #again: LoadRequest | null = null;
@@ -105,6 +107,7 @@ class ComposedControlPlane implements ControlPlane {
   constructor(options: ControlPlaneOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
+    this.#shutdownDelay = new ShutdownDelay(this.#clock);
     this.#log = options.log;
     this.#hangTimeoutMs = options.hangTimeoutMs ?? DEFAULT_HANG_TIMEOUT_MS;
     this.#events = new EventHub(this.#log);
@@ -225,14 +228,16 @@ class ComposedControlPlane implements ControlPlane {
   }
 
   stop(graceMs?: number): Promise<void> {
-    if (this.#stopped !== null && graceMs === 0) this.#fleet.cut();
+    if (graceMs === 0 && !this.#shutdownDelay.skip() && this.#stopped !== null) this.#fleet.cut();
     this.#stopped ??= this.#stop(graceMs ?? this.#graceMs());
     return this.#stopped;
   }
 
   async #stop(graceMs: number): Promise<void> {
     await this.#loading;
-    await this.#fleet.stop(graceMs);
+    const delayMs = this.#loaded?.compiled.shutdownDelayMs ?? 0;
+    const isUrgent = await this.#shutdownDelay.wait(delayMs, (message) => this.#fleet.broadcast(message));
+    await this.#fleet.stop(isUrgent ? 0 : graceMs);
     this.#upstreams.stop();
     this.#certificates.stop();
     this.#watched.stop();
@@ -379,7 +384,7 @@ class ComposedControlPlane implements ControlPlane {
       hangTimeoutMs: this.#hangTimeoutMs,
       platform: process.platform,
       addLane: (lane) => this.#upstreams.addLane(lane),
-      greeting: () => this.#certificates.greeting(),
+      greeting: () => [...this.#certificates.greeting(), ...this.#shutdownDelay.greeting()],
       onMessage: (message) => this.#receive(message),
       metrics: () => this.#options.metrics?.() ?? Promise.resolve(null),
       derive: (pattern, addresses) => this.#upstreams.derived.derive(pattern, addresses),

@@ -5,7 +5,15 @@
 import type { Socket as UdpSocket } from 'node:dgram';
 import type { Socket } from 'node:net';
 import type { Clock } from '../shared/clock.ts';
-import type { MemberPlan, MemberRows, PlanManifest, PoolRows, Section, SectionHash } from '../shared/plan/types.ts';
+import type {
+  ConnectionLimits,
+  MemberPlan,
+  MemberRows,
+  PlanManifest,
+  PoolRows,
+  Section,
+  SectionHash,
+} from '../shared/plan/types.ts';
 import type { DerivedAnswer } from '../shared/messages.ts';
 import type { CertificatePlan } from '../shared/plan/tls.ts';
 import type { Random } from '../shared/random.ts';
@@ -13,6 +21,7 @@ import {
   LANE_CONNECTIONS,
   LANE_EXCHANGES,
   LANE_TUNNELS,
+  SERVER_BAD_REQUESTS,
   SERVER_CONNECTIONS_ACCEPTED,
 } from '../shared/state-table/layout.ts';
 import type { Rows } from '../shared/state-table/table.ts';
@@ -33,6 +42,7 @@ import type { UdpPlan, UdpWorld } from './layer4/udp/listener.ts';
 import { UdpListeners } from './layer4/udp/listeners.ts';
 import { Endpoints } from './pool/endpoints.ts';
 import { TlsMemory } from './pool/tls-memory.ts';
+import { HeaderReader } from './proxy-header/header-reader.ts';
 import { Streams } from './proxy/streams.ts';
 import type { ProcessFacts } from './route/placeholder/placeholder.ts';
 import type { TlsFacts } from './route/tls-facts.ts';
@@ -69,6 +79,7 @@ export class Runtime implements WorkerRuntime, World {
   draining = false;
   readonly #deps: RuntimeDeps;
   readonly #processFacts: ProcessFacts;
+  readonly #shutdown: { atMs: number | null } = { atMs: null };
   readonly #sections: Sections;
   readonly #upstreamTls = new TlsMemory();
   readonly #connections = new Set<ClientConnection>();
@@ -89,7 +100,7 @@ export class Runtime implements WorkerRuntime, World {
 
   constructor(deps: RuntimeDeps, processFacts: ProcessFacts) {
     this.#deps = deps;
-    this.#processFacts = processFacts;
+    this.#processFacts = { ...processFacts, shutdown: this.#shutdown };
     this.clock = deps.clock;
     this.random = deps.random;
     this.facts = deps.table.facts(deps.lane);
@@ -208,20 +219,55 @@ export class Runtime implements WorkerRuntime, World {
     const layer4 = generation?.layer4Of.get(listenerKey);
     if (layer4 !== undefined) return this.#tcpSessions.accept(layer4, generation!, socket);
     const current = this.current(listenerKey);
-    const limits = current?.server.options.connectionLimits ?? null;
-    const tls = current?.server.tls?.speaks(listenerKey) === true ? current.server.tls : null;
-    const place = limits === null ? null : this.#admission.admit(current!.server.row, limits, socket, tls !== null);
+    const server = current?.server;
+    const headers = server?.proxyHeader ?? null;
+    const policy = headers?.policyFor(socket.remoteAddress) ?? 'skip';
+    const limits = server?.options.connectionLimits ?? null;
+    // Whose header counts is one source among many until it is read.
+    const isForOthers = policy === 'use' || policy === 'require';
+    const place =
+      limits === null
+        ? null
+        : this.#admit(server!, isForOthers ? { ...limits, perSource: 0 } : limits, socket, listenerKey);
     if (limits !== null && place === null) return;
     this.#countLane(LANE_CONNECTIONS, 1);
-    if (current !== null) this.servers.count(current.server.row, SERVER_CONNECTIONS_ACCEPTED, 1);
-    if (tls !== null) this.#tls.accept(tls, current!.server.row, socket, listenerKey, place);
-    else if (current?.server.options.h2c === true)
-      this.#serve(new PrefaceReader(this, current.server, socket, listenerKey), place);
+    if (server !== undefined) this.servers.count(server.row, SERVER_CONNECTIONS_ACCEPTED, 1);
+    if (headers === null || policy === 'skip') this.#begin(server, socket, listenerKey, place);
+    else this.#serve(new HeaderReader(this, socket, listenerKey, policy, headers.timeoutMs), place);
+  }
+
+  #admit(server: HttpServer, limits: ConnectionLimits, socket: Socket, listenerKey: string): Place | null {
+    return this.#admission.admit(server.row, limits, socket, server.tls?.speaks(listenerKey) === true);
+  }
+
+  #begin(server: HttpServer | undefined, socket: Socket, listenerKey: string, place: Place | null): void {
+    if (server?.tls?.speaks(listenerKey) === true) this.#tls.accept(server.tls, server.row, socket, listenerKey, place);
+    else if (server?.options.h2c === true) this.#serve(new PrefaceReader(this, server, socket, listenerKey), place);
     else this.#serve(new ServerConnection(this, socket, listenerKey), place);
+  }
+
+  /** Only now its source is known, so its place is asked for again: the one it had may be somebody else's by then. */
+  onHeaderRead(reader: HeaderReader, socket: Socket): void {
+    if (!this.#connections.delete(reader)) return;
+    const early = this.#places.get(reader) ?? null;
+    if (early !== null) this.#admission.leave(early);
+    const { listenerKey } = reader;
+    const server = this.current(listenerKey)?.server;
+    const limits = server?.options.connectionLimits ?? null;
+    const place = limits === null ? null : this.#admit(server!, limits, socket, listenerKey);
+    if (limits !== null && place === null) return this.#connectionGone(null);
+    this.#begin(server, socket, listenerKey, place);
+    socket.resume();
+  }
+
+  onBadHeader({ listenerKey }: HeaderReader): void {
+    const server = this.current(listenerKey)?.server;
+    if (server !== undefined) this.servers.count(server.row, SERVER_BAD_REQUESTS, 1);
   }
 
   #serve(connection: ClientConnection, place: Place | null): void {
     this.#connections.add(connection);
+    if (this.draining) connection.retire(MAX_FAREWELL_MS);
     if (place !== null) this.#places.set(connection, place);
   }
 
@@ -246,8 +292,7 @@ export class Runtime implements WorkerRuntime, World {
         ? new ClientSession(this, server, socket, listenerKey, raw, tls)
         : new ServerConnection(this, socket, listenerKey, raw, tls);
     this.#serve(connection, place);
-    if (this.draining) connection.retire(MAX_FAREWELL_MS);
-    else if (!connection.mayStay(server)) connection.retire(0);
+    if (!this.draining && !connection.mayStay(server)) connection.retire(0);
   }
 
   #makeTlsFront(): TlsFront {
@@ -268,6 +313,10 @@ export class Runtime implements WorkerRuntime, World {
 
   setTicketKeys(keys: Uint8Array): void {
     this.#tls.setTicketKeys(keys);
+  }
+
+  shuttingDown(atMs: number): void {
+    this.#shutdown.atMs = atMs;
   }
 
   forgetSlots(slots: readonly number[]): void {

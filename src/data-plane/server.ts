@@ -12,6 +12,7 @@ import { compileClientIpHeaders, type ClientIpList } from './client-ip/header.ts
 import type { HeadLimits } from './http1/limits.ts';
 import type { Layer4Server } from './layer4/server.ts';
 import type { Pool } from './pool/pool.ts';
+import { ProxyHeaderReceiver } from './proxy-header/receiver.ts';
 import type { ProcessFacts } from './route/placeholder/placeholder.ts';
 import { compileSites, type CompiledRouter } from './route/compile.ts';
 import type { FindDerived } from './route/derived.ts';
@@ -36,6 +37,8 @@ export class HttpServer {
   readonly limits: HeadLimits;
   /** null = all its listeners are plain HTTP. */
   readonly tls: TlsPolicies | null;
+  /** null = connections begin without a PROXY header. */
+  readonly proxyHeader: ProxyHeaderReceiver | null;
   /** null when no proxy is trusted. */
   readonly trusted: PrefixSet | null;
   readonly clientIpList: ClientIpList;
@@ -59,6 +62,7 @@ export class HttpServer {
     this.options = options;
     const { maxHeaderBytes: maxBytes, maxHeaderFields: maxFields } = options;
     this.limits = { maxBytes, maxFields, maxRequestLine: maxBytes };
+    this.proxyHeader = options.proxyHeader === undefined ? null : new ProxyHeaderReceiver(options.proxyHeader);
     this.trusted = options.trustedProxies.length === 0 ? null : compilePrefixes(options.trustedProxies);
     this.clientIpList = compileClientIpHeaders(options.clientIpHeaders);
     const sites = plan.sites.map(siteOf);

@@ -73,6 +73,8 @@ export interface WorkerRuntime {
   metricsAnswered(id: number, text: string | null): void;
   updateCertificates(add: readonly CertificatePlan[], drop: readonly string[]): void;
   setTicketKeys(keys: Uint8Array): void;
+  /** For the placeholders that tell of it. */
+  shuttingDown(atMs: number): void;
   /** Resolves with the number of connections that had to be reset. */
   drain(graceMs: number): Promise<number>;
   /** Resets every socket, synchronously and whatever state they are in: the last act of a thread that threw, too. */
@@ -179,6 +181,8 @@ class WorkerThread {
         return this.#runtime.updateCertificates(message.add, message.drop);
       case 'ticket-keys':
         return this.#runtime.setTicketKeys(message.keys);
+      case 'shutting-down':
+        return this.#runtime.shuttingDown(message.atMs);
       case 'drain':
         return this.#drain(message.graceMs);
       case 'die':

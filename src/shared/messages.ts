@@ -108,6 +108,8 @@ export type ControlMessage =
   | { readonly type: 'certificates'; readonly add: readonly CertificatePlan[]; readonly drop: readonly string[] }
   /** 48 bytes that session tickets are sealed with, the same in all workers. */
   | { readonly type: 'ticket-keys'; readonly keys: Uint8Array }
+  /** Listening ends at this time of the wall clock (ms); until then all goes on. */
+  | { readonly type: 'shutting-down'; readonly atMs: number }
   /** Finish what runs, take nothing new; the rest is reset after `graceMs`. Answered by `drained`. */
   | { readonly type: 'drain'; readonly graceMs: number }
   /** Reset every connection and end the thread now. */

@@ -50,6 +50,7 @@ export class FakePlane implements ControlPlane {
       logNets: [],
       admin: this.spec,
       gracePeriodMs: 0,
+      shutdownDelayMs: 0,
       nameRefreshMs: null,
       workerHangTimeoutMs: null,
       ownLog: { sink: 'stderr', format: null },

@@ -229,6 +229,13 @@ test('what does not exist yet is refused by the word and the line that were writ
   );
 });
 
+test('an upstream with a brace that begins no placeholder is refused at its line', () => {
+  assert.equal(
+    refusal(':8080 {\n\treverse_proxy {backend\n}\n'),
+    "'{backend' has a brace, but names no placeholder: write {name}, at Caddyfile:2",
+  );
+});
+
 test('options of tunnels and transports out of range are refused at their lines', () => {
   const text = (line: string): string => `:8080 {\n\treverse_proxy app:80 {\n\t\t${line}\n\t}\n}\n`;
   assert.match(

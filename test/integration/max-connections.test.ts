@@ -74,7 +74,7 @@ test('an idle connection of one worker makes room for a request of another', asy
 
 test('a worker that is always busy leaves the others their share', async (t) => {
   const server = await startCounted(t, 2);
-  const balancer = await startBalancer(t, limited(server, 1, 'dial_timeout 3s'), { workers: 2 });
+  const balancer = await startBalancer(t, limited(server, 1, 'dial_timeout 60s'), { workers: 2 });
   // Both workers get some of these clients, and each of them goes on asking until all had answers.
   const answers = new Array<number>(12).fill(0);
   const askOn = async (_: unknown, at: number): Promise<void> => {

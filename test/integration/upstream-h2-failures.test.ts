@@ -203,6 +203,15 @@ test('a server that speaks something else is 502 at once, not after the dial tim
   assert.equal((await get(balancer.port)).status, 502);
 });
 
+test('a server that allows no streams at all is 502 and is not flooded with connections', async (t) => {
+  const upstream = await startH2(t, (stream) => stream.end(), { settings: { maxConcurrentStreams: 0 } });
+  const balancer = await front(t, [upstream.port], 'dial_timeout 500ms', 'lb_retries 0');
+  const statuses = await Promise.all(Array.from({ length: 5 }, async () => (await get(balancer.port)).status));
+  assert.deepEqual(statuses, [502, 502, 502, 502, 502]);
+  assert.ok(upstream.sessions.length <= 5, `${upstream.sessions.length} connections`);
+  await eventually(() => upstream.sessions.every(({ closed }) => closed), 'the end of connections that are of no use');
+});
+
 test('whoever comes when a dial is given up makes one of their own', async (t) => {
   // The first connection hears nothing; the error route asks the same server in the same turn.
   let connections = 0;

@@ -222,6 +222,7 @@ export function config(...pools: readonly PoolSpec[]): CompiledConfig {
     logNets: [],
     admin: { enabled: false, host: '', port: 0, origins: [], enforceOrigin: false },
     gracePeriodMs: 30_000,
+    shutdownDelayMs: 0,
     nameRefreshMs: null,
     workerHangTimeoutMs: null,
     ownLog: { sink: 'stderr', format: null },

@@ -46,6 +46,7 @@ class StandIn implements WorkerRuntime {
 
   updateEndpoints(): void {}
   recastPool(): void {}
+  shuttingDown(): void {}
 
   accept(_key: string, socket: Socket): void {
     const { table, lane } = this.#deps;

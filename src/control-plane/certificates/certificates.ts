@@ -134,8 +134,8 @@ export class Certificates {
   /** What a client waits for: the result is the certificate of a challenge. Never rejects. */
   async want(name: string, challenge: boolean): Promise<CertificatePlan | null> {
     if (challenge) return this.#issuance.answerAlpn(name);
+    // Workers are told of what it brings before it settles; a name that is refused must not cost a look at all others.
     await this.#issuance.want(name);
-    this.#tellWorkers();
     return null;
   }
 

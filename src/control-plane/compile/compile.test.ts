@@ -215,7 +215,7 @@ test('what a worker could not run is refused with the position of its handler', 
   const positions = new Map([['apps.http.servers.srv0.routes.0.handle.0', at(9)]]);
   const refused: readonly (readonly [Json, RegExp])[] = [
     [{ handler: 'rewrite', uri: '/a#b' }, /fragment.*, at Caddyfile:9$/],
-    [{ handler: 'static_response', body: '{http.shutting_down}' }, /\{http\.shutting_down\}.*, at Caddyfile:9$/],
+    [{ handler: 'static_response', body: '{http.request.body}' }, /\{http\.request\.body\}.*, at Caddyfile:9$/],
     [proxy(['a:1'], { headers: { request: { delete: ['Host'] } } }), /Host.*, at Caddyfile:9$/],
   ];
   for (const [handler, message] of refused) {

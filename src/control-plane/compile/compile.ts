@@ -12,6 +12,7 @@ import type { CompileContext } from './compilation.ts';
 import type { CompiledConfig, ConfigWarning, ListenerSpec } from './compiled.ts';
 import { hashContent } from './content-hash.ts';
 import { compileLayer4 } from './layer4/layer4.ts';
+import { compileListenerWrappers } from './listener-wrappers.ts';
 import { compileListeners } from './listeners.ts';
 import { compileLogFiles } from './log-files.ts';
 import { compileLogNets } from './log-nets.ts';
@@ -53,6 +54,7 @@ export function compileConfig(config: Config, context: CompileContext): CompileR
     listeners: [...listeners.values()],
     admin: compileAdmin(run, config.admin),
     gracePeriodMs: app.grace_period,
+    shutdownDelayMs: app.shutdown_delay,
     nameRefreshMs: app.name_refresh,
     workerHangTimeoutMs: app.worker_hang_timeout,
     logFiles: compileLogFiles(run, config.logging),
@@ -86,7 +88,10 @@ function compileServer(
     listeners: own.map((listener) => listener.key),
     sites: answersChallenges ? [addChallengeSite(run), ...sites] : sites,
     errorSites: server.errors.routes.map((route, index) => compileSite(run, `${path}.errors.routes.${index}`, route)),
-    options: compileOptions(server, config.logging),
+    options: {
+      ...compileOptions(server, config.logging),
+      ...compileListenerWrappers(run, path, server, tls !== undefined),
+    },
     ...(tls === undefined ? {} : { tls }),
   };
 }

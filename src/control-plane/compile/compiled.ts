@@ -18,6 +18,8 @@ export interface CompiledConfig {
   readonly admin: AdminSpec;
   /** Global `grace_period`, default 30 000 ms. */
   readonly gracePeriodMs: number;
+  /** Global `shutdown_delay`, default 0. */
+  readonly shutdownDelayMs: number;
   /** Global `name_refresh`: longest time between two questions for an upstream name. null = not written. */
   readonly nameRefreshMs: number | null;
   /** Global `worker_hang_timeout`; null = what the process was started with. */

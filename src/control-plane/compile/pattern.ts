@@ -40,6 +40,9 @@ export function compilePattern(
 
 function checkTemplate(run: Compilation, path: string, text: string): void {
   if (/^unix/i.test(text)) run.notYet(path, 'placeholders beside Unix sockets');
+  if (/[{}]/.test(text) && !/\{[^{}]+\}/.test(text)) {
+    run.fail(path, `'${text}' has a brace, but names no placeholder: write {name}`);
+  }
   try {
     compileTemplate(text, 'all', { encoding: 'text' });
   } catch (error) {

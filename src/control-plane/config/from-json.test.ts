@@ -17,6 +17,7 @@ test('an empty config gets every default', () => {
         http_port: 80,
         https_port: 443,
         grace_period: 30_000,
+        shutdown_delay: 0,
         resolvers: [],
         name_refresh: null,
         worker_hang_timeout: null,

@@ -25,7 +25,7 @@ const CASES: readonly (readonly [word: string, json: Json])[] = [
   ['placeholders in host matchers', matching({ host: ['{env.HOST}'] })],
   ['placeholders in health checks', inProxy({ health_checks: { active: { uri: '/{system.hostname}' } } })],
   ['file_server', configOf([{ handler: 'file_server' }])],
-  ['listener_wrappers', configOf([], { listener_wrappers: [{ wrapper: 'tls' }] })],
+  ['http_redirect', configOf([], { listener_wrappers: [{ wrapper: 'http_redirect' }] })],
   ['protocols without h1', configOf([], { protocols: ['h2'] })],
   ['trusted_proxies_unix', configOf([], { trusted_proxies_unix: true })],
   ['log_credentials', configOf([], { logs: { should_log_credentials: true } })],
@@ -45,7 +45,6 @@ const CASES: readonly (readonly [word: string, json: Json])[] = [
   ['postgres (layer4 matcher)', layer4([], { match: [{ postgres: {} }] })],
   ['header (in a layer4 http matcher)', layer4([], { match: [{ http: [{ header: {} }] }] })],
   ['drop', layer4([{ handler: 'tls', connection_policies: [{ drop: true }] }])],
-  ['shutdown_delay', { apps: { http: { shutdown_delay: '1s' } } }],
   ['journald', { logging: { logs: { log0: { encoder: { format: 'journald' } } } } }],
 ];
 

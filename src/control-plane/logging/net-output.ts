@@ -76,6 +76,7 @@ export class NetOutput {
   /** What still waits is lost, and a dial under way comes to nothing. */
   destroy(): void {
     this.#closed = true;
+    this.#queue = [];
     this.#queuedBytes = 0;
     this.#retry?.cancel();
     this.#report?.cancel();
@@ -188,6 +189,7 @@ function dialUdp({ host, port }: LogNetSpec): Promise<Link> {
     socket.connect(port, host, (error?: Error) => {
       if (error !== undefined) {
         // The attempt bound it: it is a descriptor that every further one would leave behind.
+        socket.close();
         return reject(error);
       }
       resolve({ send: (lines, done) => sendDatagrams(socket, lines, done), close: () => socket.close() });

@@ -140,7 +140,7 @@ export const METRICS: Readonly<Record<MetricKey, MetricDefinition>> = {
     'counter',
     'holdfast_http_bad_requests_total',
     ['server'],
-    'Requests refused because they were not valid HTTP.',
+    'Requests refused because they were not valid HTTP, and connections reset for their PROXY header.',
   ),
   limitHits: define(
     'counter',

@@ -35,7 +35,7 @@ const FLAG_END_STREAM = 0x1;
 /** A stream that was ended and is still there: its session sends nothing any more. */
 const STUCK_MS = 5000;
 const WEBSOCKET_KEY_BYTES = 16;
-const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR } = constants;
+const { NGHTTP2_CANCEL, NGHTTP2_INTERNAL_ERROR, NGHTTP2_NO_ERROR, NGHTTP2_STREAM_STATE_IDLE } = constants;
 
 export class ClientStream implements ClientSide, ConnectionFacts, Expirable {
   readonly #world: World;
@@ -70,6 +70,8 @@ export class ClientStream implements ClientSide, ConnectionFacts, Expirable {
     this.#waits = new ClientWaits(world, this);
     stream.on('close', () => this.#onClose());
     stream.on('drain', () => this.#onDrain());
+    stream.on('aborted', () => this.#onAborted());
+    stream.on('end', () => this.#onInputOver());
   }
 
   get peer(): IpAddress | null {
@@ -348,6 +350,24 @@ export class ClientStream implements ClientSide, ConnectionFacts, Expirable {
     else this.#exchange?.onClientDrain();
   }
 
+  /**
+   * Reset by the client with NO_ERROR before the response was through. Node waits for what is still to be written then,
+   * which never goes out: the stream would stay, though nghttp2 lets the client open another one.
+   */
+  #onAborted(): void {
+    const stream = this.#stream;
+    if (!stream.destroyed && stream.rstCode === NGHTTP2_NO_ERROR) stream.destroy();
+  }
+
+  /** The same, when all of the response was handed over: nothing tells of it but that nghttp2 has forgotten the stream. */
+  #onInputOver(): void {
+    const stream = this.#stream;
+    if (!stream.closed || stream.writableFinished) return;
+    this.#world.clock.afterPoll(() => {
+      if (!stream.destroyed && stream.state.state === NGHTTP2_STREAM_STATE_IDLE) stream.destroy();
+    });
+  }
+
   #onClose(): void {
     const tunnel = this.#tunnel;
     const exchange = this.#exchange;
@@ -356,7 +376,8 @@ export class ClientStream implements ClientSide, ConnectionFacts, Expirable {
     this.#fields = null;
     this.#waits.end();
     const failed = this.#stream.rstCode !== NGHTTP2_NO_ERROR;
-    this.#session.left(this, failed && !this.#cut);
+    const isWhole = tunnel !== null || this.#stream.writableFinished;
+    this.#session.left(this, (failed || !isWhole) && !this.#cut);
     exchange?.onClientGone();
     if (failed || !this.#inputEnded || !this.#waits.halfClosed) tunnel?.onTunnelReset();
   }

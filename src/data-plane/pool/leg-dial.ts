@@ -157,7 +157,7 @@ export class LegDial implements OpenConnection, SessionOwner {
     handshake.once('secureConnect', () => {
       const agreed = handshake.alpnProtocol === HTTP2;
       if (leg.http2 === 'only' && !agreed && !this.first.needsHttp1) {
-        this.#report(`${this.#where} does not speak HTTP/2 over TLS: write versions 1.1`);
+        this.#report(`${this.where} does not speak HTTP/2 over TLS: write versions 1.1`);
         this.#code = 'ERR_HTTP2_NOT_AGREED';
         this.#socket.destroy();
         return;
@@ -197,7 +197,7 @@ export class LegDial implements OpenConnection, SessionOwner {
   onSessionClosed(_session: UpstreamSession, _wasReady: boolean, fault: string): void {
     if (this.#settled || this.#code !== '') return;
     this.#code = 'ERR_HTTP2_NOT_SPOKEN';
-    this.#report(`${this.#where} did not answer in HTTP/2 (${fault}): write http:// or https:// in front of it`);
+    this.#report(`${this.where} did not answer in HTTP/2 (${fault}): write http:// or https:// in front of it`);
     resetCarrier(this.#carrier);
   }
 
@@ -209,7 +209,7 @@ export class LegDial implements OpenConnection, SessionOwner {
     if (this.#settled || this.#code !== '') return;
     this.#context.tls.forgetSession(this.idleKey);
     this.#note(error);
-    this.#report(describeTlsFault(error, this.#where, leg.serverName));
+    this.#report(describeTlsFault(error, this.where, leg.serverName));
     this.#socket.destroy();
   }
 
@@ -217,7 +217,8 @@ export class LegDial implements OpenConnection, SessionOwner {
     return { stream: this.#tls ?? this.#socket, raw: this.#socket, secured: this.#tls !== null };
   }
 
-  get #where(): string {
+  /** Address that is dialled, for people. */
+  get where(): string {
     return joinHostPort(this.first.endpoint.host, this.first.endpoint.port);
   }
 

@@ -116,7 +116,8 @@ export class LegEndpoints implements LegDialOwner {
       sessions.push(session);
     }
     const left: LegWaiter[] = [];
-    for (const waiter of [...dial.waiters]) {
+    const waiters = [...dial.waiters];
+    for (const waiter of waiters) {
       if (!session.hasRoom) {
         left.push(waiter);
         continue;
@@ -125,9 +126,22 @@ export class LegEndpoints implements LegDialOwner {
       const { user, limits, options } = waiter.request;
       session.open(user, limits, options);
     }
-    this.#goOn(left);
-    if (dial.retired) session.retire();
+    const isUseless = left.length > 0 && left.length === waiters.length;
+    if (dial.retired || isUseless) session.retire();
     else session.settle();
+    if (isUseless) this.#refuse(dial, left);
+    else this.#goOn(left);
+  }
+
+  /** The server takes no streams, and would tell the next connection the same: dialling on would flood it. */
+  #refuse(dial: LegDial, waiters: readonly LegWaiter[]): void {
+    this.#context.legFailed(dial.slot, `${dial.where} takes no HTTP/2 streams: its SETTINGS allow none`);
+    for (const waiter of waiters) {
+      // What the one before was told may have ended this one.
+      if (!dial.waiters.has(waiter)) continue;
+      waiter.done();
+      waiter.request.user.onDialFailed('ERR_HTTP2_NO_STREAMS');
+    }
   }
 
   onGone(dial: LegDial, code: string): void {

@@ -45,6 +45,11 @@ export function readProxyHeader(bytes: Buffer, transport: 'stream' | 'datagram')
   return begins(bytes, V1_START) ? readV1(bytes) : 'bad';
 }
 
+/** As far as there are bytes, a header could begin with them; no request and no ClientHello does. */
+export function mayBeProxyHeader(bytes: Buffer): boolean {
+  return begins(bytes, V2_SIGNATURE) || begins(bytes, V1_START);
+}
+
 /** As far as there are bytes, they are those of `text`. */
 function begins(bytes: Buffer, text: string): boolean {
   const length = Math.min(bytes.length, text.length);

@@ -15,6 +15,9 @@ import type { UpstreamTlsPlan } from '../plan/upstream-tls.ts';
 /** Nobody's servers are older than this, and TLS 1.0 and 1.1 are broken (RFC 8996). */
 const MIN_VERSION = 'TLSv1.2';
 
+/** Characters of what a server says of itself. */
+const MAX_CLAUSE = 200;
+
 /** Node's own authorities and those of the machine, each once. Reading them takes some 40 ms. */
 export function systemRoots(): string[] {
   return [...new Set([...getCACertificates('default'), ...getCACertificates('system')])];
@@ -77,7 +80,7 @@ export function describeTlsFault(error: NodeJS.ErrnoException, where: string, se
   if (code === 'CERT_NOT_YET_VALID') return `the certificate of ${where} is not valid yet: compare the clocks`;
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     const remedy = 'write the name it has behind tls_server_name';
-    return `the certificate of ${where} is not for ${serverName}: ${firstClause(error)}; ${remedy}`;
+    return `the certificate of ${where} is not for ${serverName}: ${namesIn(error)}; ${remedy}`;
   }
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG') {
     return `${where} does not speak TLS: write another port, or leave TLS out (of a site: http:// in front of the upstream)`;
@@ -99,7 +102,14 @@ const UNTRUSTED: readonly string[] = [
   'INVALID_CA',
 ];
 
+/** Node hands out the certificate with the error. */
+function namesIn(error: Error): string {
+  const { cert } = error as { readonly cert?: { readonly subjectaltname?: string } };
+  const names = cert?.subjectaltname ?? '';
+  return names === '' ? firstClause(error) : `it is for ${names.slice(0, MAX_CLAUSE)}`;
+}
+
 /** Node puts advice about its own command line behind a semicolon. */
 function firstClause(error: Error): string {
-  return (error.message.split(/[;\n]/)[0] ?? '').replace(/^.*?:error:[0-9A-F]+:/, '').slice(0, 200);
+  return (error.message.split(/[;\n]/)[0] ?? '').replace(/^.*?:error:[0-9A-F]+:/, '').slice(0, MAX_CLAUSE);
 }

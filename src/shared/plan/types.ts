@@ -7,6 +7,7 @@
  */
 
 import type { Layer4Section, Layer4ServerPlan } from './layer4.ts';
+import type { ProxyHeaderPlan } from './proxy-header.ts';
 import type { StreamPlan } from './streams.ts';
 import type { TlsPlan } from './tls.ts';
 import type { UpstreamTlsPlan } from './upstream-tls.ts';
@@ -71,6 +72,8 @@ export interface HttpServerOptions {
   readonly streamsPerConnection?: number;
   /** HTTP/2 without TLS is taken too; absent = it is not. */
   readonly h2c?: true;
+  /** PROXY headers of clients; absent = none are looked for. */
+  readonly proxyHeader?: ProxyHeaderPlan;
   /** null = any number of connections. */
   readonly connectionLimits: ConnectionLimits | null;
   /** Which requests of this server leave access lines, and where; null when no site logs. */

@@ -22,7 +22,7 @@ export const gracePeriod: GlobalOption = period('grace_period');
 /** `name_refresh <duration>`: how often names of upstreams are asked again. */
 export const nameRefresh: GlobalOption = period('name_refresh');
 
-/** `shutdown_delay <duration>`: how long a listener that goes away still serves. */
+/** `shutdown_delay <duration>`: how long listeners go on at a stop before the drain begins. */
 export const shutdownDelay: GlobalOption = period('shutdown_delay');
 
 /** `worker_hang_timeout <duration>`: a worker that stands still this long is replaced. */

@@ -42,7 +42,9 @@ export const SERVER_OPTIONS: Readonly<Record<string, Option>> = {
     }
     return mode.text;
   }),
-  listener_wrappers: field('listener_wrappers', parseListenerWrappers),
+  listener_wrappers: (line, block, { origins }) => {
+    setField(block.fields, 'listener_wrappers', parseListenerWrappers(line, origins), line.name, origins);
+  },
   limits: (line, block, adaptation) => parseLimits(line, block.fields, adaptation),
   timeouts: (line, block, adaptation) => parseTimeouts(line, block.fields, adaptation),
   keepalive_interval: field('keepalive_interval', (line) => duration(one(line))),

@@ -13,6 +13,8 @@ export interface HttpAppConfig {
   readonly https_port: number;
   /** Milliseconds. */
   readonly grace_period: number;
+  /** Milliseconds between the wish to stop and the end of listening. */
+  readonly shutdown_delay: number;
   /** DNS servers for upstream names; empty = the system's. */
   readonly resolvers: readonly string[];
   /** Milliseconds between two questions for an upstream name; null = the defaults of `names/`. */
@@ -38,5 +40,5 @@ export const httpAppSchema: z.ZodType<HttpAppConfig> = object({
   worker_hang_timeout: orNull(duration(500, 600_000)),
   servers: mapOf(httpServerSchema).default({}),
   metrics: metrics.optional(),
-  shutdown_delay: notYet('shutdown_delay'),
+  shutdown_delay: duration(0, DAY_MS).default(0),
 });

@@ -1,5 +1,7 @@
 /** One server of `apps.http.servers`. */
 import { z } from 'zod';
+import { listenerWrappersSchema } from './listener-wrappers.ts';
+import type { ListenerWrapperConfig } from './listener-wrappers.ts';
 import { moduleOf } from './module.ts';
 import { fieldName, ipRange } from './patterns.ts';
 import {
@@ -46,6 +48,8 @@ export interface HttpServerConfig {
   /** Bytes. */
   readonly max_header_bytes: number;
   readonly limits: LimitsConfig;
+  /** Outermost first. */
+  readonly listener_wrappers: readonly ListenerWrapperConfig[];
   /** h1, h2, h2c, h3. */
   readonly protocols: readonly string[];
   /** null = the platform's default. */
@@ -159,7 +163,7 @@ export const httpServerSchema: z.ZodType<HttpServerConfig> = object({
   strict_sni_host: orNull(flag()),
   trace: only([false], 'trace'),
   trusted_proxies_unix: only([false], 'trusted_proxies_unix'),
-  listener_wrappers: notYet('listener_wrappers'),
+  listener_wrappers: listenerWrappersSchema.default([]),
   packet_conn_wrappers: notYet('packet_conn_wrappers'),
   listen_protocols: notYet('listen_protocols'),
   keepalive_interval: notYet('keepalive_interval'),

@@ -7,6 +7,7 @@ import { errorPlaceholder } from './error.ts';
 import type { Placeholder, ProcessFacts } from './placeholder.ts';
 import { processPlaceholder } from './process.ts';
 import { requestPlaceholder } from './request.ts';
+import { shutdownPlaceholder } from './shutdown.ts';
 
 const PROXY = 'http.reverse_proxy.';
 const REGEXP = 'http.regexp.';
@@ -21,8 +22,6 @@ const UNSUPPORTED: readonly string[] = [
   'http.request.duration',
   'http.request.tls.',
   'http.response.',
-  'http.shutting_down',
-  'http.time_until_shutdown',
 ];
 
 /** null for a name nobody knows. Throws `ConfigError` for one that Caddy knows and we do not have. */
@@ -31,6 +30,8 @@ export function findPlaceholder(name: string, facts: ProcessFacts): Placeholder 
   if (name.startsWith(REGEXP)) return capture(toBytes(name.slice(REGEXP.length)));
   const found = requestPlaceholder(name) ?? errorPlaceholder(name) ?? processPlaceholder(name, facts);
   if (found !== null) return found;
+  const shutdown = shutdownPlaceholder(name, facts.shutdown);
+  if (shutdown !== null) return shutdown;
   if (name === USER) return { read: (request) => toBytes(request.notes?.user ?? '') };
   if (facts.mapped?.has(name)) return { read: (request) => request.notes?.mapped(name, request) };
   if (UNSUPPORTED.some((prefix) => name.startsWith(prefix))) {

@@ -1,5 +1,6 @@
 /** What stands behind a name in braces. */
 import type { RequestView } from '../request-view.ts';
+import type { ShutdownFacts } from './shutdown.ts';
 
 /** Bytes of the value, '' when the request has none; undefined when the name is unknown after all. */
 export type Read = (request: RequestView) => string | undefined;
@@ -35,6 +36,8 @@ interface SystemFacts {
 export interface ProcessFacts {
   readonly env: Environment;
   readonly system: SystemFacts;
+  /** Default: the end is not near. */
+  readonly shutdown?: ShutdownFacts;
   /** Names (without braces) that `map` handlers of the config give values to. Default: none. */
   readonly mapped?: ReadonlySet<string>;
 }
