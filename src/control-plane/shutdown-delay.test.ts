@@ -14,7 +14,7 @@ test('it takes its time, and tells workers when it ends, those that come later t
   const waited = delay.wait(5000, (message) => told.push(message));
   assert.deepEqual(told, [{ type: 'shutting-down', atMs: clock.wall() + 5000 }]);
   assert.deepEqual(delay.greeting(), told);
-  clock.advance(5000);
+  await clock.advance(5000);
   assert.equal(await waited, false);
   assert.equal(delay.skip(), false, 'it is over');
 });

@@ -14,7 +14,7 @@ import { openClient, RawClient } from '../support/raw-client.ts';
 import { proxyTo, site } from '../support/site.ts';
 import { startTlsSite } from '../support/tls-site.ts';
 
-const OPTIONS = { timeout: 60_000, concurrency: true };
+const OPTIONS = { timeout: 60_000, concurrency: 4 };
 const WHO =
   '\trespond "{http.request.remote.host} {http.request.remote.port} {http.request.local.host} {http.request.local.port} {client_ip}"';
 const SOURCE = parseIp('203.0.113.5')!;
@@ -164,6 +164,13 @@ describe('peers in allow', OPTIONS, () => {
     await eventually(async () => (await (await open('203.0.113.5')).response()).status === 200, 'its place is free');
   });
 
+  test('who has sent no header yet has a place among all connections', async (t) => {
+    const port = await start(t, 'allow 127.0.0.1', 'limits {\nconnections 1\nconnections_per_source 1\n}');
+    const silent = await say(t, port, 'P');
+    await eventually(async () => (await (await say(t, port, REQUEST)).response()).status === 503, 'no place is left');
+    assert.equal((await silent.send(`${V1!.bytes.slice(1)}${REQUEST}`).response()).body, NAMED);
+  });
+
   test('a header that does not come to its end in time, or is broken: reset', async (t) => {
     const port = await start(t, 'timeout 200ms\nallow 127.0.0.1');
     for (const bytes of ['PROXY TCP4 1.2', `PROXY TCP4 1.2.3.4 5.6.7.8 1 99999\r\n${REQUEST}`]) {
@@ -237,10 +244,12 @@ describe('other peers', OPTIONS, () => {
 
 test('a stop does not wait for connections that say nothing', OPTIONS, async (t) => {
   const balancer = await startBalancer(t, site(WHO, { servers: wrapped('timeout 5m\nallow 127.0.0.1') }));
-  const client = await say(t, balancer.port, '');
-  await client.send('P').until(() => true);
-  await balancer.stop();
-  await client.until(() => client.end !== undefined);
+  const clients = [await say(t, balancer.port, ''), await say(t, balancer.port, 'P')];
+  const other = await say(t, balancer.port, REQUEST);
+  assert.equal((await other.response()).status, 200, 'those before it were accepted');
+  other.close();
+  await balancer.drain();
+  for (const client of clients) await client.until(() => client.end !== undefined);
 });
 
 test('a reload brings it for the connections that come then', OPTIONS, async (t) => {

@@ -15,6 +15,7 @@ import {
   RST_STREAM,
   SETTINGS,
   setting,
+  uint32,
 } from '../support/http2-frames.ts';
 import { openClient } from '../support/raw-client.ts';
 
@@ -129,3 +130,18 @@ test('stopping in the middle of a request does not end it', TIMEOUT, async (t) =
   const ends = written(peer).filter((line) => line.includes('END_STREAM'));
   assert.deepEqual(ends, []);
 });
+
+test(
+  'a server that resets the rest of a request with NO_ERROR before it answers has not answered',
+  TIMEOUT,
+  async (t) => {
+    const upstream = await startFrames(t, setting(4, 2));
+    const balancer = await front(t, upstream.port);
+    const client = await openClient(balancer.port);
+    client.send(SIZED);
+    const peer = await upstream.peer;
+    const { stream } = await peer.next(({ type }) => type === DATA);
+    peer.send(RST_STREAM, 0, stream, uint32(0));
+    assert.equal((await client.response()).status, 502);
+  },
+);

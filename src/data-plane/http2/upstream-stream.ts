@@ -184,8 +184,12 @@ export class UpstreamStream implements UpstreamSide, Expirable {
 
   /** Node ends what is read of a stream that was reset, too: only its code tells (RFC 9113 section 8.1). */
   #onEnd(stream: ClientHttp2Stream): void {
-    // Without a head it is the close that tells what happened.
-    if (this.#user === null || this.#awaiting) return;
+    if (this.#user === null) return;
+    if (this.#awaiting) {
+      // Without a head it is the close that tells what happened; after NO_ERROR it would wait for the rest of the request.
+      if (stream.closed) this.#onClose(stream);
+      return;
+    }
     if (stream.rstCode !== undefined && stream.rstCode !== constants.NGHTTP2_NO_ERROR) this.#onClose(stream);
     else if (this.#left > 0) this.#fail('closed', 'closed before the response was complete');
     else this.#user.onResponseEnd(this.#trailersIn, true);
@@ -276,6 +280,8 @@ export class UpstreamStream implements UpstreamSide, Expirable {
       // What is missing of the request must not look like its end.
       else cutStream(stream, constants.NGHTTP2_CANCEL);
     }
+    // Closed by the server with a part of the request still to be written: nobody else ends it.
+    else if (stream !== null && !stream.destroyed && !stream.writableFinished) stream.destroy();
     // A stream that nobody reads would never close.
     stream?.resume();
     if (stream === null || stream.closed) this.#leave();

@@ -29,6 +29,7 @@ export class HeaderReader implements ClientConnection, Expirable {
   readonly #onFin = (): void => void this.#socket.destroy();
   readonly #onClose = (): void => this.#end();
   #bytes: Buffer | null = null;
+  #isLeaving = false;
 
   constructor(user: HeaderUser, socket: Socket, listenerKey: string, policy: ProxyHeaderPolicy, timeoutMs: number) {
     this.#user = user;
@@ -47,6 +48,7 @@ export class HeaderReader implements ClientConnection, Expirable {
   }
 
   retire(idleMs: number): void {
+    this.#isLeaving = true;
     if (idleMs === 0) this.#socket.destroy();
     else this.#user.wheel.arm(this.#deadline, idleMs);
   }
@@ -61,8 +63,9 @@ export class HeaderReader implements ClientConnection, Expirable {
 
   /** Somebody who keeps a connection for later has not said anything yet. */
   onDeadline(): void {
-    if (this.#bytes === null && this.#policy !== 'require') this.#pass(null);
-    else this.#refuse();
+    if (this.#bytes !== null || this.#policy === 'require') this.#refuse();
+    else if (this.#isLeaving) this.#socket.destroy();
+    else this.#pass(null);
   }
 
   #read(chunk: Buffer): void {
