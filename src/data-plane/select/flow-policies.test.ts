@@ -13,7 +13,7 @@ import {
 import { seededRandom } from '../../shared/random.ts';
 import { compileClientKeys, DEFAULT_KEY_OPTIONS } from './client-key.ts';
 import { buildPolicy } from './index.ts';
-import { FULL_SCAN_MEMBERS } from './least-conn.ts';
+import { FULL_SCAN_MEMBERS } from './draws.ts';
 import { MaglevTable } from './maglev.ts';
 import { identitiesOf, makePool, makeRequest, SOURCE_HASH } from './policy.contract.ts';
 import type { FlowFacts, PickRequest } from './policy.ts';

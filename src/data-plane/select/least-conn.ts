@@ -1,9 +1,7 @@
 import { describeCandidates, describeMember, describePick } from './describe.ts';
 import { isUsable, randomUsable } from './eligible.ts';
 import type { PickRequest, Policy, PoolView } from './policy.ts';
-
-/** Above this many members reading every load costs more than it gains: two samples are compared. */
-export const FULL_SCAN_MEMBERS = 64;
+import { bestOfDraws, FULL_SCAN_MEMBERS } from './draws.ts';
 
 /** The member with the fewest exchanges and tunnels for its weight, over all workers; ties at random. */
 export const leastConnPolicy: Policy = {
@@ -26,15 +24,9 @@ export const leastConnPolicy: Policy = {
 };
 
 function pick(pool: PoolView, request: PickRequest): number {
-  return pool.size > FULL_SCAN_MEMBERS ? betterOfTwo(pool, request) : leastLoaded(pool, request);
-}
-
-function betterOfTwo(pool: PoolView, request: PickRequest): number {
-  const one = randomUsable(pool, request);
-  if (one < 0) return -1;
-  const other = randomUsable(pool, request);
-  // The other is −1 when the last eligible member went in between.
-  return other >= 0 && costOf(pool, other) < costOf(pool, one) ? other : one;
+  return pool.size > FULL_SCAN_MEMBERS
+    ? bestOfDraws(pool, request, 2, randomUsable, costOf)
+    : leastLoaded(pool, request);
 }
 
 /** Exchanges it would have for each unit of weight; a new server at the foot of its slow start is dear even when idle. */

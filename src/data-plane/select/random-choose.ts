@@ -1,12 +1,15 @@
 import { describeCandidates, describeMember, describePick } from './describe.ts';
 import { countUsable, isUsable, randomUsable } from './eligible.ts';
-import { costOf, FULL_SCAN_MEMBERS } from './least-conn.ts';
+import { costOf } from './least-conn.ts';
+import { bestOfDraws, FULL_SCAN_MEMBERS } from './draws.ts';
 import type { PickRequest, Policy, PoolView } from './policy.ts';
 
 /** Of `choose` different eligible members, drawn at random, the one with the least load for its weight. */
 export function createRandomChoose(choose: number): Policy {
   const pick = (pool: PoolView, request: PickRequest): number =>
-    pool.size > FULL_SCAN_MEMBERS ? bestOfDraws(pool, request, choose) : bestOfSample(pool, request, choose);
+    pool.size > FULL_SCAN_MEMBERS
+      ? bestOfDraws(pool, request, choose, randomUsable, costOf)
+      : bestOfSample(pool, request, choose);
   return {
     name: 'random_choose',
     pick,
@@ -21,16 +24,6 @@ export function createRandomChoose(choose: number): Policy {
       ];
     },
   };
-}
-
-/** In a large pool draws seldom meet: one that does costs a choice, not a pass over everybody. */
-function bestOfDraws(pool: PoolView, request: PickRequest, choose: number): number {
-  let best = randomUsable(pool, request);
-  for (let draw = 1; draw < choose && best >= 0; draw += 1) {
-    const position = randomUsable(pool, request);
-    if (position >= 0 && costOf(pool, position) < costOf(pool, best)) best = position;
-  }
-  return best;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { describeCandidates, describeMember, describePick } from './describe.ts';
 import { isUsable } from './eligible.ts';
-import { FULL_SCAN_MEMBERS } from './least-conn.ts';
 import type { PickRequest, Policy, PoolView } from './policy.ts';
+import { bestOfDraws, FULL_SCAN_MEMBERS } from './draws.ts';
 import { weightedUsable } from './weighted.ts';
 
 /**
@@ -33,15 +33,9 @@ export const weightedLeastConnPolicy: Policy = {
 };
 
 function pick(pool: PoolView, request: PickRequest): number {
-  return pool.size > FULL_SCAN_MEMBERS ? betterOfTwo(pool, request) : leastLoaded(pool, request);
-}
-
-function betterOfTwo(pool: PoolView, request: PickRequest): number {
-  const one = weightedUsable(pool, request);
-  if (one < 0) return -1;
-  const other = weightedUsable(pool, request);
-  // The other is −1 when the last eligible member went in between.
-  return other >= 0 && runningPerWeight(pool, other) < runningPerWeight(pool, one) ? other : one;
+  return pool.size > FULL_SCAN_MEMBERS
+    ? bestOfDraws(pool, request, 2, weightedUsable, runningPerWeight)
+    : leastLoaded(pool, request);
 }
 
 /** A weight of 0 is not eligible; for the moment in which it is read all the same it counts as the dearest. */
