@@ -5,24 +5,19 @@
 import { fileURLToPath } from 'node:url';
 import { startBackends } from './backends/backend.ts';
 import { BODY, type Echo } from './backends/answers.ts';
-import { closeBench, openBench, type Bench } from './bench.ts';
+import type { Bench } from './bench.ts';
 import { ask } from './client.ts';
 import { chooseGenerator } from './load/load.ts';
-import { coreLists, readOptions, type BenchOptions } from './options.ts';
+import type { BenchOptions } from './options.ts';
 import { startProxy, type RunningProxy } from './proxies/proxy.ts';
 import { haproxyTcp, holdfastTcp } from './proxies/tcp.ts';
-import { loadFigures } from './results.ts';
-import { medianOf, medianRatio, runRounds, type Sample, type Samples } from './rounds.ts';
-import { table } from './table.ts';
+import { progress, runRelayBench } from './relay.ts';
+import { runRounds, type Samples } from './rounds.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CLIENTS = 12;
 /** What a round trip may cost, in round trips of HAProxy. */
 const MAX_OVER_HAPROXY = 1.5;
-
-function progress(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
 
 /** Answers come through whole, and a client's connections all go to the same backend. */
 async function check({ name, port }: RunningProxy): Promise<void> {
@@ -57,33 +52,4 @@ async function measure(bench: Bench, options: BenchOptions): Promise<Samples> {
   return runRounds(bench, proxies, chooseGenerator(), options, progress);
 }
 
-const cpuUs = ({ userUs, systemUs }: Sample): number => userUs + systemUs;
-
-function report(samples: Samples): string {
-  const reference = samples.get('haproxy');
-  const rows = [...samples].map(([name, own]) => [
-    name,
-    medianOf(own, ({ requestsPerSecond }) => requestsPerSecond).toFixed(0),
-    medianOf(own, cpuUs).toFixed(1),
-    medianOf(own, ({ userUs }) => userUs).toFixed(1),
-    medianOf(own, ({ systemUs }) => systemUs).toFixed(1),
-    reference === undefined ? '-' : medianRatio(own, reference, cpuUs).toFixed(2),
-    String(own.reduce((sum, { failures }) => sum + failures, 0)),
-  ]);
-  const header = ['', 'round trips/s', 'CPU µs', 'user', 'system', 'CPU ×haproxy', 'failed'];
-  return `${table(header, rows)}\ntarget: at most ${MAX_OVER_HAPROXY} × haproxy\n`;
-}
-
-const options = readOptions(process.argv.slice(2));
-const bench = openBench(coreLists());
-process.on('exit', () => closeBench(bench));
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
-try {
-  const samples = await measure(bench, options);
-  const figures = { load: loadFigures(samples) };
-  process.stdout.write(options.json ? `${JSON.stringify(figures, null, 2)}\n` : report(samples));
-} catch (error) {
-  process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
-}
-process.exit();
+await runRelayBench({ reference: 'haproxy', maxOverReference: MAX_OVER_HAPROXY, measure });

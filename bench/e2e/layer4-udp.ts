@@ -5,15 +5,14 @@
 import { createSocket } from 'node:dgram';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { beside, closeBench, openBench, type Bench } from './bench.ts';
+import { beside, type Bench } from './bench.ts';
 import { udpLoad } from './load/udp.ts';
-import { coreLists, readOptions, type BenchOptions } from './options.ts';
+import type { BenchOptions } from './options.ts';
 import { freePorts } from './ports.ts';
 import type { ProxyKind, RunningProxy } from './proxies/proxy.ts';
 import { holdfastUdp, nginxUdp } from './proxies/udp.ts';
-import { loadFigures } from './results.ts';
-import { medianOf, medianRatio, runRounds, type Sample, type Samples } from './rounds.ts';
-import { table } from './table.ts';
+import { progress, runRelayBench } from './relay.ts';
+import { runRounds, type Samples } from './rounds.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BACKENDS = 2;
@@ -21,10 +20,6 @@ const READY_MS = 10_000;
 const RETRY_MS = 50;
 /** What a round trip may cost, in round trips of nginx. */
 const MAX_OVER_NGINX = 1.5;
-
-function progress(line: string): void {
-  process.stderr.write(`${line}\n`);
-}
 
 /** A datagram comes back whole. */
 async function untilEchoed(name: string, port: number, alive: () => boolean): Promise<void> {
@@ -72,33 +67,4 @@ async function measure(bench: Bench, options: BenchOptions): Promise<Samples> {
   return runRounds(bench, proxies, udpLoad, options, progress);
 }
 
-const cpuUs = ({ userUs, systemUs }: Sample): number => userUs + systemUs;
-
-function report(samples: Samples): string {
-  const reference = samples.get('nginx');
-  const rows = [...samples].map(([name, own]) => [
-    name,
-    medianOf(own, ({ requestsPerSecond }) => requestsPerSecond).toFixed(0),
-    medianOf(own, cpuUs).toFixed(1),
-    medianOf(own, ({ userUs }) => userUs).toFixed(1),
-    medianOf(own, ({ systemUs }) => systemUs).toFixed(1),
-    reference === undefined ? '-' : medianRatio(own, reference, cpuUs).toFixed(2),
-    String(own.reduce((sum, { failures }) => sum + failures, 0)),
-  ]);
-  const header = ['', 'round trips/s', 'CPU µs', 'user', 'system', 'CPU ×nginx', 'failed'];
-  return `${table(header, rows)}\ntarget: at most ${MAX_OVER_NGINX} × nginx\n`;
-}
-
-const options = readOptions(process.argv.slice(2));
-const bench = openBench(coreLists());
-process.on('exit', () => closeBench(bench));
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
-try {
-  const samples = await measure(bench, options);
-  const figures = { load: loadFigures(samples) };
-  process.stdout.write(options.json ? `${JSON.stringify(figures, null, 2)}\n` : report(samples));
-} catch (error) {
-  process.stderr.write(`bench: ${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
-}
-process.exit();
+await runRelayBench({ reference: 'nginx', maxOverReference: MAX_OVER_NGINX, measure });
